@@ -1,0 +1,3 @@
+//! Ichor runs Talos Linux clusters from Kubernetes objects.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The Talos API client: mutual TLS dialling, the maintenance client and error classes.

@@ -1,0 +1,1 @@
+//! The test ground: control plane, simulated nodes and the controller as processes.

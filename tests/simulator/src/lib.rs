@@ -1,0 +1,1 @@
+//! Simulated Talos nodes, held to how real ones behave.

@@ -1,0 +1,1 @@
+//! The admission webhook: an axum HTTPS server and the judges of each resource.
