@@ -39,7 +39,7 @@ func main() {
 
 func kubectl() {
 	// The verbosity must be set before the command is built, as in kubectl's own main.
-	_ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args))
+	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args))
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
 		util.CheckErr(err)
 	}
