@@ -1,1 +1,56 @@
-//! The API types of Ichor: objects, their rules in CEL, and the identities they carry.
+//! The API types of Ichor: objects of group `ichor.maesh.dev/v1alpha1`, their rules in CEL, and the
+//! identities they carry (DESIGN section 3).
+//!
+//! Nothing here talks to a server. Shapes are checked by the API server through the CRDs that
+//! [`all_crds`] makes; what needs other objects or the caller is the webhook's.
+
+mod address;
+mod cluster;
+pub mod conditions;
+mod identity;
+mod machine;
+mod meta;
+mod reclaim;
+mod uuid;
+
+pub use address::{AddressError, NodeAddress};
+pub use cluster::{
+    AccessMode, ControlPlaneSettings, Discovery, DriftPolicy, Network, RebootPolicy, TalosCluster,
+    TalosClusterSpec, TalosClusterStatus,
+};
+pub use identity::{IdentityMatch, MachineIdentity};
+pub use machine::{
+    Approval, Install, MachineAddressing, MachineNetwork, MachineRole, Route, Taint, TalosMachine,
+    TalosMachineSpec, TalosMachineStatus,
+};
+pub use meta::{LocalReference, condition};
+pub use reclaim::{
+    EtcdMemberView, MachineReclaim, MachineReclaimSpec, MachineReclaimStatus, NodeView,
+    ReclaimInspection, ReclaimPhase, ReclaimProgress, ResetRecord, VolumeView,
+};
+pub use uuid::{SystemUuid, UuidError};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+
+/// API group of every kind of Ichor.
+pub const GROUP: &str = "ichor.maesh.dev";
+/// Version of every kind of Ichor.
+pub const VERSION: &str = "v1alpha1";
+/// Annotation with the user name of whoever created an object, set by admission and by nobody else.
+pub const REQUESTED_BY: &str = "ichor.maesh.dev/requested-by";
+/// Type of a Secret that holds a pasted talosconfig (record 0136, DESIGN section 4).
+pub const TALOSCONFIG_SECRET_TYPE: &str = "ichor.maesh.dev/talosconfig";
+/// Key of the talosconfig inside a Secret of [`TALOSCONFIG_SECRET_TYPE`].
+pub const TALOSCONFIG_KEY: &str = "talosconfig";
+/// Key of the secrets bundle inside the Secret that `spec.secretsBundleRef` names.
+pub const BUNDLE_KEY: &str = "bundle";
+
+/// The CRDs of every kind, in the order they are applied, with their file names.
+pub fn all_crds() -> Vec<(&'static str, CustomResourceDefinition)> {
+    vec![
+        ("talosclusters.yaml", TalosCluster::crd()),
+        ("talosmachines.yaml", TalosMachine::crd()),
+        ("machinereclaims.yaml", MachineReclaim::crd()),
+    ]
+}

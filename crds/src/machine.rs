@@ -1,0 +1,290 @@
+//! TalosMachine: one machine, named by its SMBIOS UUID.
+
+use crate::{DriftPolicy, LocalReference, MachineIdentity};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A machine, named by its lower-case SMBIOS UUID.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[kube(
+    group = "ichor.maesh.dev",
+    version = "v1alpha1",
+    kind = "TalosMachine",
+    namespaced,
+    status = "TalosMachineStatus",
+    shortname = "tm",
+    category = "ichor",
+    derive = "PartialEq",
+    doc = "A machine, named by its lower-case SMBIOS UUID. It does nothing until a person approves it.",
+    printcolumn(name = "Hostname", type_ = "string", json_path = ".spec.hostname"),
+    printcolumn(name = "Role", type_ = "string", json_path = ".spec.role"),
+    printcolumn(name = "Address", type_ = "string", json_path = ".spec.endpoint"),
+    printcolumn(name = "Approval", type_ = "string", json_path = ".spec.approval", priority = 1),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = Rule::new("self.spec.identity.uuid == self.metadata.name").message("a TalosMachine is named by its lower-case SMBIOS UUID: metadata.name and spec.identity.uuid must be equal")
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.approval != 'Approved' || (has(self.role) && has(self.clusterRef))").message("an approved machine needs role and clusterRef"))]
+pub struct TalosMachineSpec {
+    /// Cluster the machine belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_ref: Option<LocalReference>,
+    /// Whether a person let the machine in: Pending, Approved or Rejected.
+    pub approval: Approval,
+    /// What the machine is in its cluster: controlplane or worker. Needed when approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<MachineRole>,
+    /// SMBIOS UUID, serial and MACs: together they are the machine. Never changes.
+    #[x_kube(validation = Rule::new("self == oldSelf").message("the identity of a machine cannot change: another identity is another machine"))]
+    pub identity: MachineIdentity,
+    /// Address of the machine's Talos API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    #[x_kube(validation = Rule::new("isIP(self)").message("must be an IP address such as 10.5.0.7"))]
+    pub endpoint: Option<String>,
+    /// Host name; also the name of its Kubernetes Node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub hostname: Option<String>,
+    /// Link and addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<MachineNetwork>,
+    /// Disk to install to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install: Option<Install>,
+    /// Drift policy of this machine in place of the cluster's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift_policy: Option<DriftPolicy>,
+    /// Why upgrades leave this machine alone; empty or absent for no hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub upgrade_hold: Option<String>,
+    /// Labels of the Kubernetes Node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub labels: BTreeMap<String, String>,
+    /// Taints of the Kubernetes Node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub taints: Vec<Taint>,
+    /// Fingerprint of the maintenance certificate the approver saw: base64 of the SHA-256 of its public key info.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub maintenance_fingerprint: Option<String>,
+}
+
+/// Whether a person let a machine in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Approval {
+    /// Nobody has decided yet.
+    Pending,
+    /// A person let it in.
+    Approved,
+    /// A person turned it away.
+    Rejected,
+}
+
+/// What a machine is in its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MachineRole {
+    /// Runs etcd and the Kubernetes control plane.
+    ControlPlane,
+    /// Runs workloads.
+    Worker,
+}
+
+/// Link and addresses of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineNetwork {
+    /// Link to configure, by its permanent MAC address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub interface: Option<String>,
+    /// How the link gets its address: dhcp4 (default) or static.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addressing: Option<MachineAddressing>,
+    /// Static addresses in CIDR notation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(max = 64)))]
+    pub addresses: Vec<String>,
+    /// Static routes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub routes: Vec<Route>,
+}
+
+/// How a link gets its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MachineAddressing {
+    /// From a DHCP server.
+    Dhcp4,
+    /// From the addresses and routes given.
+    Static,
+}
+
+/// A static route.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Route {
+    /// Destination network; absent for the default route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub network: Option<String>,
+    /// Gateway.
+    #[schemars(length(max = 64))]
+    pub gateway: String,
+}
+
+/// Disk to install to: by path or by selector.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.disk) != has(self.diskSelector)").message("exactly one of disk and diskSelector is needed"))]
+pub struct Install {
+    /// Path of the disk, such as /dev/sda.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub disk: Option<String>,
+    /// Talos disk selector: match expressions by name, such as {"size": ">= 100GB"}.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maxProperties" = 16))]
+    pub disk_selector: Option<BTreeMap<String, String>>,
+}
+
+/// A taint of a Kubernetes Node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Taint {
+    /// Key of the taint.
+    #[schemars(length(max = 316))]
+    pub key: String,
+    /// Value of the taint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub value: Option<String>,
+    /// NoSchedule, PreferNoSchedule or NoExecute.
+    #[schemars(length(max = 32))]
+    #[x_kube(validation = Rule::new("self in ['NoSchedule', 'PreferNoSchedule', 'NoExecute']").message("must be NoSchedule, PreferNoSchedule or NoExecute"))]
+    pub effect: String,
+}
+
+/// What Ichor knows of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TalosMachineStatus {
+    /// Generation of the spec that this status describes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Address where the machine was seen in place of spec.endpoint (record 0086).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub observed_endpoint: Option<String>,
+    /// The spec.endpoint that observedEndpoint replaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub observed_endpoint_for: Option<String>,
+    /// Name of its Kubernetes Node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub node_name: Option<String>,
+    /// Stage that Talos reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32))]
+    pub stage: Option<String>,
+    /// Boot ID seen last.
+    #[serde(default, rename = "bootID", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub boot_id: Option<String>,
+    /// Talos version seen last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub talos_version: Option<String>,
+    /// Fingerprint of the maintenance certificate as seen now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub maintenance_fingerprint: Option<String>,
+    /// Hash of the configuration rendered for the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub config_hash: Option<String>,
+    /// Hash of the configuration applied last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub applied_hash: Option<String>,
+    /// When a configuration was applied last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_at: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>,
+    /// Conditions: "Ready" and "Removal".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+}
+
+impl TalosMachine {
+    /// Whether a person approved the machine.
+    pub fn is_approved(&self) -> bool {
+        self.spec.approval == Approval::Approved
+    }
+
+    /// The address to dial (record 0086): the observed one while it was recorded against the present
+    /// `spec.endpoint`, else `spec.endpoint`.
+    pub fn dial_endpoint(&self) -> Option<&str> {
+        let spec = self.spec.endpoint.as_deref();
+        let observed = self.status.as_ref().and_then(|status| {
+            (status.observed_endpoint_for.as_deref() == spec)
+                .then_some(status.observed_endpoint.as_deref())
+                .flatten()
+        });
+        observed.or(spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(endpoint: Option<&str>, observed: Option<(&str, Option<&str>)>) -> TalosMachine {
+        let mut machine = TalosMachine::new(
+            "4c4c4544-0042-3510-8052-b4c04f463133",
+            serde_json::from_value(serde_json::json!({
+                "approval": "Approved", "identity": {"uuid": "4c4c4544-0042-3510-8052-b4c04f463133"},
+            }))
+            .expect("a spec"),
+        );
+        machine.spec.endpoint = endpoint.map(str::to_owned);
+        machine.status = observed.map(|(address, instead_of)| TalosMachineStatus {
+            observed_endpoint: Some(address.to_owned()),
+            observed_endpoint_for: instead_of.map(str::to_owned),
+            ..TalosMachineStatus::default()
+        });
+        machine
+    }
+
+    #[test]
+    fn record_0086_an_edited_endpoint_overrides_the_observed_one() {
+        for (endpoint, observed, want) in [
+            (Some("10.0.0.1"), None, Some("10.0.0.1")),
+            (
+                Some("10.0.0.1"),
+                Some(("10.0.0.9", Some("10.0.0.1"))),
+                Some("10.0.0.9"),
+            ),
+            (
+                Some("10.0.0.2"),
+                Some(("10.0.0.9", Some("10.0.0.1"))),
+                Some("10.0.0.2"),
+            ),
+            (None, None, None),
+        ] {
+            assert_eq!(machine(endpoint, observed).dial_endpoint(), want);
+        }
+    }
+}
