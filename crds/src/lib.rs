@@ -30,8 +30,11 @@ pub use reclaim::{
 };
 pub use uuid::{SystemUuid, UuidError};
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
+};
 use kube::CustomResourceExt;
+use std::collections::BTreeMap;
 
 /// API group of every kind of Ichor.
 pub const GROUP: &str = "ichor.maesh.dev";
@@ -47,10 +50,38 @@ pub const TALOSCONFIG_KEY: &str = "talosconfig";
 pub const BUNDLE_KEY: &str = "bundle";
 
 /// The CRDs of every kind, in the order they are applied, with their file names.
+///
+/// Optional fields are not nullable: the API server then drops an explicit null, so that `has()` in the
+/// rules means "is there" (a null would pass for a value).
 pub fn all_crds() -> Vec<(&'static str, CustomResourceDefinition)> {
-    vec![
+    [
         ("talosclusters.yaml", TalosCluster::crd()),
         ("talosmachines.yaml", TalosMachine::crd()),
         ("machinereclaims.yaml", MachineReclaim::crd()),
     ]
+    .into_iter()
+    .map(|(file, mut crd)| {
+        for version in &mut crd.spec.versions {
+            if let Some(schema) = version
+                .schema
+                .as_mut()
+                .and_then(|schema| schema.open_api_v3_schema.as_mut())
+            {
+                forbid_null(schema);
+            }
+        }
+        (file, crd)
+    })
+    .collect()
+}
+
+/// Takes `nullable` from a schema and from all below it.
+fn forbid_null(schema: &mut JSONSchemaProps) {
+    schema.nullable = None;
+    for property in schema.properties.iter_mut().flat_map(BTreeMap::values_mut) {
+        forbid_null(property);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = schema.items.as_mut() {
+        forbid_null(items);
+    }
 }
