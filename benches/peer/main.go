@@ -1,0 +1,128 @@
+// Command peer is the admission webhook of machinereclaims as a good Go engineer would write it on controller-runtime: the
+// same rules over the same TLS, for the benchmarks to hold Ichor's webhook against. It is no part of what Ichor ships.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:9443", "address to serve on")
+	certDir := flag.String("cert-dir", "", "folder with tls.crt and tls.key (required)")
+	stub := flag.Bool("stub-access-review", false, "let every caller and every reference pass, without an API server")
+	flag.Parse() // controller-runtime adds --kubeconfig; without it, KUBECONFIG counts
+
+	// Warnings and errors only, as one line on stderr.
+	ctrl.SetLogger(klog.Background().V(0))
+
+	if err := serve(ctrl.SetupSignalHandler(), *addr, *certDir, *stub); err != nil {
+		fmt.Fprintf(os.Stderr, "peer: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func serve(ctx context.Context, addr, certDir string, stub bool) error {
+	host, portText, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("--addr: %w", err)
+	}
+
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil || port == 0 {
+		return fmt.Errorf("--addr: port %q is not a number from 1 to 65535", portText)
+	}
+
+	if certDir == "" {
+		return fmt.Errorf("--cert-dir is required: a folder with tls.crt and tls.key")
+	}
+
+	handler, err := newReclaims(ctx, stub)
+	if err != nil {
+		return err
+	}
+
+	server := webhook.NewServer(webhook.Options{
+		Host:    host,
+		Port:    int(port),
+		CertDir: certDir,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+			c.MinVersion = tls.VersionTLS13
+			c.NextProtos = []string{"h2", "http/1.1"}
+		}},
+	})
+	server.Register("/mutate/machinereclaims", handler.mutating())
+	server.Register("/validate/machinereclaims", handler.validating())
+
+	go announce(ctx, server, addr)
+
+	return server.Start(ctx)
+}
+
+// announce prints one line when reviews are answered, for whoever started the program to wait for.
+func announce(ctx context.Context, server webhook.Server, addr string) {
+	ready := server.StartedChecker()
+
+	if wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) {
+		return ready(nil) == nil, nil
+	}) == nil {
+		fmt.Printf("{\"addr\":%q}\n", addr)
+	}
+}
+
+func newReclaims(ctx context.Context, stub bool) (*reclaims, error) {
+	handler := &reclaims{decoder: admission.NewDecoder(newScheme()), access: everybody{}, references: everything{}}
+	if stub {
+		return handler, nil
+	}
+
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, err
+	}
+
+	// The API server's own fairness limits callers; client-go's five requests a second would be the only bottleneck.
+	config.QPS = -1
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+
+	access, err := newAPIServer(config)
+	if err != nil {
+		return nil, err
+	}
+
+	reader, err := cluster.New(config, func(o *cluster.Options) {
+		o.Logger = logr.Discard()
+		o.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	go func() {
+		if err := reader.Start(ctx); err != nil {
+			klog.Background().Error(err, "reading clusters ended")
+			os.Exit(1)
+		}
+	}()
+
+	handler.access, handler.references = access, clusterReader{reader.GetClient()}
+
+	return handler, nil
+}

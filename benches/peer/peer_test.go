@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+const uuid = "4c4c4544-0042-3510-8052-b4c04f463133"
+
+// world is what the API server would know: who may do what, and which objects there are.
+type world struct {
+	may     map[string]bool
+	failing bool
+	asked   []string
+}
+
+func (w *world) allowed(_ context.Context, user authenticationv1.UserInfo, a authorizationv1.ResourceAttributes) (bool, error) {
+	question := user.Username + " " + a.Verb + " " + a.Resource
+	w.asked = append(w.asked, question)
+
+	if w.failing {
+		return false, errors.New("connection refused")
+	}
+
+	return w.may[question], nil
+}
+
+func (w *world) clusterExists(_ context.Context, _, name string) (bool, error) {
+	return name == "prod", nil
+}
+
+func (w *world) secretType(_ context.Context, _, name string) (corev1.SecretType, error) {
+	return map[string]corev1.SecretType{"creds": talosconfigSecretType, "other": corev1.SecretTypeOpaque}[name], nil
+}
+
+func object(spec, metadata, status string) string {
+	return `{"apiVersion":"ichor.maesh.dev/v1alpha1","kind":"MachineReclaim","metadata":{"name":"a","namespace":"ichor-system"` +
+		metadata + `},"spec":{` + spec + `},"status":{` + status + `}}`
+}
+
+const (
+	byCluster = `"address":"10.5.0.7","clusterRef":{"name":"prod"},"clusterCredentials":true`
+	bySecret  = `"address":"10.5.0.7","credentialSecretRef":{"name":"creds"}`
+	createdBy = `,"annotations":{"ichor.maesh.dev/requested-by":"ann"}`
+	inspected = `"inspection":{"identity":{"uuid":"` + uuid + `"}}`
+)
+
+// review sends one AdmissionReview through the HTTP handler; an empty old makes it a creation.
+func review(t *testing.T, hook http.Handler, old, object string) *admissionv1.AdmissionResponse {
+	t.Helper()
+
+	request := &admissionv1.AdmissionRequest{
+		UID:       "u1",
+		Name:      "a",
+		Namespace: "ichor-system",
+		Operation: admissionv1.Create,
+		UserInfo:  authenticationv1.UserInfo{Username: "ann"},
+		Object:    runtime.RawExtension{Raw: []byte(object)},
+	}
+
+	if old != "" {
+		request.Operation, request.OldObject = admissionv1.Update, runtime.RawExtension{Raw: []byte(old)}
+	}
+
+	sent := admissionv1.AdmissionReview{Request: request}
+	sent.APIVersion, sent.Kind = "admission.k8s.io/v1", "AdmissionReview"
+
+	body, err := json.Marshal(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	posted := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(string(body)))
+	posted.Header.Set("Content-Type", "application/json")
+
+	recorder := httptest.NewRecorder()
+	hook.ServeHTTP(recorder, posted)
+
+	var got admissionv1.AdmissionReview
+
+	if err := json.Unmarshal(recorder.Body.Bytes(), &got); err != nil || got.Response == nil || got.Response.UID != "u1" {
+		t.Fatalf("answer %s: %v", recorder.Body, err)
+	}
+
+	return got.Response
+}
+
+func newHandler(w *world) *reclaims {
+	return &reclaims{decoder: admission.NewDecoder(newScheme()), access: w, references: w}
+}
+
+func TestMutatePatchesOnlyWhatChanges(t *testing.T) {
+	hook := newHandler(&world{}).mutating()
+
+	for name, test := range map[string]struct{ old, object, want string }{
+		"new": {"", object(byCluster, "", ""),
+			`[{"op":"add","path":"/metadata/annotations","value":{"ichor.maesh.dev/requested-by":"ann"}}]`},
+		"new with another annotation": {"", object(byCluster, `,"annotations":{"a":"b"}`, ""),
+			`[{"op":"add","path":"/metadata/annotations/ichor.maesh.dev~1requested-by","value":"ann"}]`},
+		"forged creator": {"", object(byCluster, `,"annotations":{"ichor.maesh.dev/requested-by":"bob"}`, ""),
+			`[{"op":"add","path":"/metadata/annotations/ichor.maesh.dev~1requested-by","value":"ann"}]`},
+		"address": {"", object(`"address":"[FC00:22::0002]"`, createdBy, ""),
+			`[{"op":"replace","path":"/spec/address","value":"fc00:22::2"}]`},
+		"bad address is left for the validation": {"", object(`"address":"worker-7"`, createdBy, ""), ""},
+		"UUID": {object(byCluster, createdBy, ""), object(byCluster+`,"confirmUUID":"`+strings.ToUpper(uuid)+`"`, createdBy, ""),
+			`[{"op":"replace","path":"/spec/confirmUUID","value":"` + uuid + `"}]`},
+		"creator removed by hand": {object(byCluster, createdBy, ""), object(byCluster, "", ""),
+			`[{"op":"add","path":"/metadata/annotations","value":{"ichor.maesh.dev/requested-by":"ann"}}]`},
+		"creator set where none was": {object(byCluster, "", ""), object(byCluster, createdBy, ""),
+			`[{"op":"remove","path":"/metadata/annotations/ichor.maesh.dev~1requested-by"}]`},
+		"already as it should be": {"", object(byCluster, createdBy, ""), ""},
+	} {
+		if got := review(t, hook, test.old, test.object); !got.Allowed || string(got.Patch) != test.want {
+			t.Errorf("%s: patch %s, want %s", name, got.Patch, test.want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	operator := map[string]bool{"ann reclaim machinereclaims": true, "ann get secrets": true}
+	confirmed := `,"confirmUUID":"` + uuid + `"`
+
+	for name, test := range map[string]struct {
+		may         map[string]bool
+		failing     bool
+		old, object string
+		code        int32
+		want        string
+		asked       int
+	}{
+		"by cluster":                  {may: operator, object: object(byCluster, createdBy, ""), code: 200, asked: 1},
+		"by secret":                   {may: operator, object: object(bySecret, createdBy, ""), code: 200, asked: 2},
+		"no verb":                     {object: object(byCluster, createdBy, ""), code: 403, want: `needs verb "reclaim"`, asked: 1},
+		"no review":                   {failing: true, may: operator, object: object(byCluster, createdBy, ""), code: 403, want: "could not be reviewed", asked: 1},
+		"secret they cannot get":      {may: map[string]bool{"ann reclaim machinereclaims": true}, object: object(bySecret, createdBy, ""), code: 403, want: "may not get Secret", asked: 2},
+		"unknown cluster":             {may: operator, object: object(strings.Replace(byCluster, "prod", "dev", 1), createdBy, ""), code: 422, want: `spec.clusterRef.name: Not found: "dev"`, asked: 1},
+		"unknown secret":              {may: operator, object: object(strings.Replace(bySecret, "creds", "none", 1), createdBy, ""), code: 422, want: "Not found", asked: 2},
+		"secret of another type":      {may: operator, object: object(strings.Replace(bySecret, "creds", "other", 1), createdBy, ""), code: 422, want: "must have type", asked: 2},
+		"both credentials":            {may: operator, object: object(byCluster+`,"credentialSecretRef":{"name":"creds"}`, createdBy, ""), code: 422, want: "exactly one of"},
+		"no credentials":              {may: operator, object: object(`"address":"10.5.0.7"`, createdBy, ""), code: 422, want: "exactly one of"},
+		"no cluster for credentials":  {may: operator, object: object(`"address":"10.5.0.7","clusterCredentials":true`, createdBy, ""), code: 422, want: "spec.clusterRef: Required"},
+		"no address":                  {may: operator, object: object(strings.Replace(byCluster, "10.5.0.7", "worker-7", 1), createdBy, ""), code: 422, want: "not an IP address"},
+		"consent before inspection":   {may: operator, object: object(byCluster+confirmed, createdBy, ""), code: 422, want: "spec.confirmUUID: Forbidden"},
+		"creator of another name":     {may: operator, object: object(byCluster, "", ""), code: 422, want: "is set by admission only"},
+		"consent":                     {may: operator, old: object(byCluster, createdBy, inspected), object: object(byCluster+confirmed, createdBy, inspected), code: 200, asked: 1},
+		"consent without verb":        {old: object(byCluster, createdBy, inspected), object: object(byCluster+confirmed, createdBy, inspected), code: 403, want: `needs verb "reclaim"`, asked: 1},
+		"consent that is no UUID":     {may: operator, old: object(byCluster, createdBy, inspected), object: object(byCluster+`,"confirmUUID":"yes"`, createdBy, inspected), code: 422, want: "must be a UUID"},
+		"consent withdrawn too late":  {may: operator, old: object(byCluster+confirmed, createdBy, inspected), object: object(byCluster, createdBy, inspected), code: 422, want: "spec.confirmUUID: Forbidden"},
+		"force added too late":        {may: operator, old: object(byCluster+confirmed, createdBy, inspected), object: object(byCluster+confirmed+`,"force":true`, createdBy, inspected), code: 422, want: "spec.force: Forbidden"},
+		"wrong UUID may be corrected": {may: operator, old: object(byCluster+strings.Replace(confirmed, "4c4c", "5c5c", 1), createdBy, inspected), object: object(byCluster+confirmed, createdBy, inspected), code: 200, asked: 1},
+		"labels need no verb":         {old: object(byCluster, createdBy, ""), object: object(byCluster, createdBy+`,"labels":{"a":"b"}`, ""), code: 200},
+		"address changed":             {may: operator, old: object(byCluster, createdBy, ""), object: object(strings.Replace(byCluster, "0.7", "0.8", 1), createdBy, ""), code: 422, want: "spec.address: Forbidden"},
+		"cluster cleared":             {may: operator, old: object(bySecret+`,"clusterRef":{"name":"prod"}`, createdBy, ""), object: object(bySecret, createdBy, ""), code: 422, want: "spec.clusterRef: Forbidden"},
+		"cluster added":               {may: operator, old: object(bySecret, createdBy, ""), object: object(bySecret+`,"clusterRef":{"name":"prod"}`, createdBy, ""), code: 422, want: "spec.clusterRef: Forbidden"},
+		"credentials swapped, terminating": {may: operator, old: object(byCluster, createdBy+`,"deletionTimestamp":"2026-01-01T00:00:00Z"`, ""),
+			object: object(bySecret+`,"clusterRef":{"name":"prod"}`, createdBy+`,"deletionTimestamp":"2026-01-01T00:00:00Z"`, ""), code: 422, want: "spec.credentialSecretRef: Forbidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			known := &world{may: test.may, failing: test.failing}
+
+			got := review(t, newHandler(known).validating(), test.old, test.object)
+			if got.Allowed != (test.code == 200) || got.Result.Code != test.code || !strings.Contains(got.Result.Message, test.want) {
+				t.Errorf("allowed %t, %d %s", got.Allowed, got.Result.Code, got.Result.Message)
+			}
+
+			if len(known.asked) != test.asked {
+				t.Errorf("reviewed %q, want %d", known.asked, test.asked)
+			}
+
+			if got.AuditAnnotations["address"] == "" || (got.AuditAnnotations["decision"] == "allowed") != got.Allowed {
+				t.Errorf("audit annotations %v", got.AuditAnnotations)
+			}
+		})
+	}
+}
