@@ -1,0 +1,62 @@
+# Ichor. `make demo` and `make test` do all their own set-up on a machine that has Rust, Go, a C compiler and make.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+CARGO_DENY_VERSION := 0.18.9
+TOOLS := $(CURDIR)/target/tools
+GO_MODULES := tests/controlplane tests/oracle
+
+.PHONY: help
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ground ## Walk the reclaim of an orphan on a real API server and simulated nodes; Ctrl-C ends it
+	@cargo run --quiet --locked -p ichor-ground --bin ichor-demo -- --ichor target/debug/ichor
+
+.PHONY: test
+test: ground ## Run every test: units, real API server, simulated nodes, recordings, Go parts
+	@scripts/test
+
+.PHONY: crash
+crash: ground ## Kill the controller at every point of a reclaim, not only at the sample of `make test`
+	@ICHOR_CRASH_POINTS=all cargo test --locked --test crash -- --nocapture
+
+.PHONY: check
+check: tools ## Format, lints, documentation and dependencies, with warnings as errors
+	@cargo fmt --all --check
+	@cargo clippy --locked --workspace --all-targets -- -D warnings
+	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+	@for module in $(GO_MODULES) benches/peer; do (cd $$module && test -z "$$(gofmt -l .)" && go vet ./...); done
+	@scripts/need cargo-deny $(CARGO_DENY_VERSION) $(TOOLS)
+	@$(TOOLS)/bin/cargo-deny --locked check bans licenses sources
+
+.PHONY: generate
+generate: ## Write the generated files: CRDs and the command line reference
+	@cargo run --quiet --locked -p ichor-crds --example generate
+	@cargo run --quiet --locked --example cli_reference
+
+.PHONY: bench
+bench: ground ## Measure Ichor beside its peers in one run
+	@benches/peer/build.sh
+	@scripts/bench
+
+.PHONY: conformance
+conformance: ground ## Check the rules that hold without the webhook, on the cluster CONFORMANCE_KUBECONFIG names
+	@cargo test --locked --test conformance -- --nocapture
+
+.PHONY: clean
+clean: ## Remove all that was built
+	@cargo clean
+
+# What demo, tests and benchmarks stand on: the control plane, Talos's own library, the binaries.
+.PHONY: ground
+ground: tools
+	@tests/controlplane/build.sh
+	@tests/oracle/build.sh
+	@cargo build --quiet --locked --workspace --bins
+
+.PHONY: tools
+tools:
+	@scripts/tools

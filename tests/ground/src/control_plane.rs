@@ -1,0 +1,140 @@
+//! A real Kubernetes control plane as child processes (`tests/controlplane`).
+
+use crate::{Kubectl, paths, pki::KubernetesCa};
+use anyhow::{Context, Result};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+/// A running control plane; it stops when this is dropped, and dies with the process that started it.
+#[derive(Debug)]
+pub struct ControlPlane {
+    ready: Ready,
+    /// The CA that signs its serving certificate and its users.
+    pub ca: KubernetesCa,
+    folder: TempDir,
+    // Closing its standard input stops it; dropping the child does that.
+    _process: Child,
+}
+
+/// The line the control plane prints when it is ready.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Ready {
+    url: String,
+    kubeconfig: PathBuf,
+    audit_log: PathBuf,
+    bin: PathBuf,
+}
+
+impl ControlPlane {
+    /// Starts a control plane whose CA is `ca`, and waits until it is ready.
+    pub async fn start(ca: KubernetesCa) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("ichor-ground-").tempdir()?;
+        let (certificate, key) = ca.write(folder.path())?;
+        let data = folder.path().join("control-plane");
+        std::fs::create_dir(&data)?;
+        let log = std::fs::File::create(folder.path().join("control-plane.log"))?;
+        let mut process = Command::new(paths::control_plane()?)
+            .arg("start")
+            .arg("--dir")
+            .arg(&data)
+            .arg("--ca-cert")
+            .arg(&certificate)
+            .arg("--ca-key")
+            .arg(&key)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .kill_on_drop(false)
+            .spawn()
+            .context("start the control plane")?;
+        let stdout = process.stdout.take().context("the control plane has no output")?;
+        let line = BufReader::new(stdout).lines().next_line().await?;
+        let Some(line) = line else {
+            let said = std::fs::read_to_string(folder.path().join("control-plane.log"))?;
+            anyhow::bail!("the control plane ended before it was ready:\n{said}");
+        };
+        let ready = serde_json::from_str(&line).with_context(|| format!("read its line {line:?}"))?;
+        Ok(Self { ready, ca, folder, _process: process })
+    }
+
+    /// URL of the API server.
+    pub fn url(&self) -> &str {
+        &self.ready.url
+    }
+
+    /// Kubeconfig of a member of `system:masters`.
+    pub fn admin_kubeconfig(&self) -> &Path {
+        &self.ready.kubeconfig
+    }
+
+    /// The audit log, one JSON event a line.
+    pub fn audit_log(&self) -> &Path {
+        &self.ready.audit_log
+    }
+
+    /// A folder for the files of whoever uses this control plane; goes with it.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// kubectl as an administrator.
+    pub fn kubectl(&self) -> Kubectl {
+        self.kubectl_with(self.admin_kubeconfig())
+    }
+
+    /// kubectl with another kubeconfig.
+    pub fn kubectl_with(&self, kubeconfig: &Path) -> Kubectl {
+        Kubectl::new(&self.ready.bin, kubeconfig)
+    }
+
+    /// kubectl as user `user` of `groups`, who has a client certificate of this control plane's CA.
+    pub fn person(&self, user: &str, groups: &[&str]) -> Result<Kubectl> {
+        let pair = self.ca.client(user, groups)?;
+        let path = self.folder.path().join(format!("{user}.kubeconfig"));
+        let auth = serde_json::json!({
+            "client-certificate-data": base64(&pair.certificate),
+            "client-key-data": base64(&pair.key),
+        });
+        self.write_kubeconfig(&path, user, &auth, self.url())?;
+        Ok(self.kubectl_with(&path))
+    }
+
+    /// Writes a kubeconfig that dials `server` with `auth` (the `user` entry of a kubeconfig).
+    pub fn write_kubeconfig(&self, path: &Path, user: &str, auth: &serde_json::Value, server: &str) -> Result<()> {
+        let config = serde_json::json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "ground",
+            "clusters": [{"name": "ground", "cluster": {
+                "server": server, "certificate-authority-data": base64(&self.ca.certificate)}}],
+            "users": [{"name": user, "user": auth}],
+            "contexts": [{"name": "ground", "context": {
+                "cluster": "ground", "user": user, "namespace": "ichor-system"}}],
+        });
+        std::fs::write(path, serde_json::to_vec_pretty(&config)?)?;
+        Ok(())
+    }
+
+    /// A client as an administrator.
+    pub async fn client(&self) -> Result<kube::Client> {
+        client(self.admin_kubeconfig()).await
+    }
+}
+
+/// A client of the kubeconfig in a file.
+pub async fn client(kubeconfig: &Path) -> Result<kube::Client> {
+    // Several rustls providers could be linked; this is the one the product uses. Setting it twice is fine.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let config = Kubeconfig::read_from(kubeconfig)?;
+    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+    Ok(kube::Client::try_from(config)?)
+}
+
+pub(crate) fn base64(text: &str) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode(text)
+}

@@ -1,0 +1,204 @@
+//! Ichor's controller as a process under its own ServiceAccount, never as an administrator.
+
+use crate::{ControlPlane, Kubectl, control_plane::client, eventually};
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Api;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+
+/// Namespace of Ichor.
+pub const NAMESPACE: &str = "ichor-system";
+
+/// How a controller is started.
+#[derive(Clone, Debug)]
+pub struct ControllerOptions {
+    /// The binary `ichor`.
+    pub binary: PathBuf,
+    /// Where its webhook listens; the manifests must name this port.
+    pub webhook: SocketAddr,
+    /// Further flags; the defaults of [`ControllerOptions::new`] shorten every interval.
+    pub flags: Vec<String>,
+    /// The API server it dials, where that is not the control plane itself but a proxy of the test.
+    pub server: Option<String>,
+    /// A name for its log.
+    pub name: String,
+}
+
+impl ControllerOptions {
+    /// A controller that allows loopback addresses and waits seconds where the default is minutes.
+    pub fn new(binary: &Path, webhook: SocketAddr) -> Self {
+        let flags = [
+            "--allow-local-addresses",
+            "--lease-duration=5s",
+            "--lease-renew-deadline=3s",
+            "--lease-retry=500ms",
+            "--recheck-interval=1s",
+            "--watch-interval=200ms",
+            "--observe-timeout=8s",
+            "--overdue-after=20s",
+            "--connect-timeout=2s",
+            "--call-timeout=3s",
+        ];
+        Self {
+            binary: binary.to_owned(),
+            webhook,
+            flags: flags.map(str::to_owned).to_vec(),
+            server: None,
+            name: "controller".to_owned(),
+        }
+    }
+}
+
+/// A running controller; dropped, it is killed.
+#[derive(Debug)]
+pub struct Controller {
+    process: Child,
+    admin: SocketAddr,
+    log: PathBuf,
+}
+
+impl Controller {
+    /// Starts the controller and waits until it is ready: its certificate verifies against the stored caBundle.
+    pub async fn start(plane: &ControlPlane, options: &ControllerOptions) -> Result<Self> {
+        let controller = Self::spawn(plane, options).await?;
+        controller.ready().await?;
+        Ok(controller)
+    }
+
+    /// Starts the controller and does not wait.
+    pub async fn spawn(plane: &ControlPlane, options: &ControllerOptions) -> Result<Self> {
+        let kubeconfig = service_account_kubeconfig(plane, options).await?;
+        let admin = free_address()?;
+        let log = plane.folder().join(format!("{}.log", options.name));
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
+        let process = Command::new(&options.binary)
+            .arg("controller")
+            .arg(format!("--namespace={NAMESPACE}"))
+            .arg(format!("--webhook-address={}", options.webhook))
+            .arg(format!("--admin-address={admin}"))
+            .args(&options.flags)
+            .env("KUBECONFIG", &kubeconfig)
+            .env("RUST_LOG", "info,ichor=debug,ichor_talos=debug,ichor_webhook=debug")
+            .env("POD_NAME", &options.name)
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("start {}", options.binary.display()))?;
+        Ok(Self { process, admin, log })
+    }
+
+    /// Waits until `/readyz` says so.
+    pub async fn ready(&self) -> Result<()> {
+        let waited = eventually("the controller to be ready", async || {
+            Ok((self.get("/readyz").await?.0 == 200).then_some(()))
+        })
+        .await;
+        waited.with_context(|| format!("its log:\n{}", tail(&self.log())))
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Status code and body of a path of its admin server.
+    pub async fn get(&self, path: &str) -> Result<(u16, String)> {
+        let mut stream = tokio::net::TcpStream::connect(self.admin).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        let code = answer.split(' ').nth(1).and_then(|c| c.parse().ok()).context("no status line")?;
+        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
+        Ok((code, body))
+    }
+
+    /// Process ID, while it runs.
+    pub fn pid(&self) -> Result<i32> {
+        let pid = self.process.id().context("the controller has ended")?;
+        Ok(i32::try_from(pid)?)
+    }
+
+    /// Whether it has ended by itself, and how.
+    pub fn ended(&mut self) -> Result<Option<std::process::ExitStatus>> {
+        Ok(self.process.try_wait()?)
+    }
+
+    /// Kills it at once (SIGKILL) and waits until it is gone.
+    pub async fn kill(&mut self) -> Result<()> {
+        self.process.kill().await.context("kill the controller")
+    }
+
+    /// Asks it to stop (SIGTERM) and waits for its end.
+    pub async fn terminate(&mut self) -> Result<std::process::ExitStatus> {
+        signal(self.pid()?, "TERM").await?;
+        let ended = tokio::time::timeout(Duration::from_secs(60), self.process.wait()).await;
+        Ok(ended.context("the controller did not end within a minute of SIGTERM")??)
+    }
+
+    /// Stops it where it is (SIGSTOP): it neither runs nor dies.
+    pub async fn pause(&self) -> Result<()> {
+        signal(self.pid()?, "STOP").await
+    }
+
+    /// Lets a stopped one go on (SIGCONT).
+    pub async fn resume(&self) -> Result<()> {
+        signal(self.pid()?, "CONT").await
+    }
+}
+
+/// The last lines of a log, for a failure's message.
+pub fn tail(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(40)..].join("\n")
+}
+
+async fn signal(pid: i32, name: &str) -> Result<()> {
+    let status = Command::new("kill").arg(format!("-{name}")).arg(pid.to_string()).status().await?;
+    ensure!(status.success(), "kill -{name} {pid} failed");
+    Ok(())
+}
+
+/// A loopback address with a port that nobody listens on.
+pub fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}
+
+/// Applies the manifests of the ground with the port of the webhook.
+pub async fn install(kubectl: &Kubectl, webhook_port: u16) -> Result<()> {
+    let overlay = crate::paths::workspace().join("manifests/overlays/ground");
+    let overlay = overlay.to_str().context("a path that is UTF-8")?;
+    let rendered = kubectl.run(&["kustomize", "--load-restrictor=LoadRestrictionsNone", overlay]).await?;
+    let rendered = rendered.replace("port: 9443", &format!("port: {webhook_port}"));
+    // The kinds have to be there before objects of them; a second apply changes nothing.
+    eventually("the manifests to apply", async || {
+        kubectl.apply(&rendered).await.map(Some)
+    })
+    .await?;
+    kubectl
+        .run(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "-l", "app.kubernetes.io/part-of=ichor"])
+        .await
+        .map(drop)
+}
+
+async fn service_account_kubeconfig(plane: &ControlPlane, options: &ControllerOptions) -> Result<PathBuf> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client(plane.admin_kubeconfig()).await?, NAMESPACE);
+    let request = TokenRequest {
+        spec: TokenRequestSpec { expiration_seconds: Some(7200), ..TokenRequestSpec::default() },
+        ..TokenRequest::default()
+    };
+    let token = accounts.create_token_request("ichor-controller", &kube::api::PostParams::default(), &request).await?;
+    let token = token.status.context("a token request without a token")?.token;
+    let path = plane.folder().join(format!("{}.kubeconfig", options.name));
+    let server = options.server.as_deref().unwrap_or(plane.url());
+    plane.write_kubeconfig(&path, "ichor-controller", &serde_json::json!({"token": token}), server)?;
+    Ok(path)
+}

@@ -1,0 +1,97 @@
+//! The real kubectl, as one person.
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+/// kubectl with one kubeconfig.
+#[derive(Clone, Debug)]
+pub struct Kubectl {
+    bin: PathBuf,
+    kubeconfig: PathBuf,
+}
+
+/// What a command printed and how it ended.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// Whether it ended well.
+    pub ok: bool,
+    /// Exit code, where it was not killed.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Kubectl {
+    pub(crate) fn new(bin: &Path, kubeconfig: &Path) -> Self {
+        Self { bin: bin.to_owned(), kubeconfig: kubeconfig.to_owned() }
+    }
+
+    /// The kubeconfig it uses.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// The folder that holds kubectl.
+    pub fn bin(&self) -> &Path {
+        &self.bin
+    }
+
+    /// Runs kubectl with `args`, whatever comes of it.
+    pub async fn try_run(&self, args: &[&str]) -> Result<Said> {
+        self.pipe(args, "").await
+    }
+
+    /// Runs kubectl with `args` and gives what it printed; fails when kubectl does.
+    pub async fn run(&self, args: &[&str]) -> Result<String> {
+        let said = self.try_run(args).await?;
+        if !said.ok {
+            bail!("kubectl {} failed: {}", args.join(" "), said.err);
+        }
+        Ok(said.out)
+    }
+
+    /// Applies `text`; fails when kubectl does.
+    pub async fn apply(&self, text: &str) -> Result<String> {
+        let said = self.pipe(&["apply", "-f", "-"], text).await?;
+        if !said.ok {
+            bail!("kubectl apply failed: {}", said.err);
+        }
+        Ok(said.out)
+    }
+
+    /// Runs kubectl with `args` and `input` on its standard input.
+    pub async fn pipe(&self, args: &[&str], input: &str) -> Result<Said> {
+        let command = Command::new(self.bin.join("kubectl"));
+        self.exec(command, args, input).await
+    }
+
+    /// Runs another command that reads this kubeconfig, such as `ichor`.
+    pub async fn exec(&self, mut command: Command, args: &[&str], input: &str) -> Result<Said> {
+        let mut child = command
+            .args(args)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("KUBECACHEDIR", self.kubeconfig.with_extension("cache"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("start {command:?}"))?;
+        let mut stdin = child.stdin.take().context("no standard input")?;
+        // A command that ends without reading its input closes the pipe; that is its right.
+        stdin.write_all(input.as_bytes()).await.ok();
+        drop(stdin);
+        let output = child.wait_with_output().await?;
+        Ok(Said {
+            ok: output.status.success(),
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+}
