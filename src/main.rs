@@ -1,3 +1,7 @@
 //! Ichor runs Talos Linux clusters from Kubernetes objects.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ichor::cli::main()
+}

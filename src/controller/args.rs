@@ -1,0 +1,80 @@
+//! The flags of `ichor controller`.
+
+use crate::runtime::duration;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Flags of `ichor controller`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ControllerArgs {
+    /// Namespace of Ichor's objects, Secrets and Leases.
+    #[arg(long, env = "ICHOR_NAMESPACE", default_value = "ichor-system")]
+    pub namespace: String,
+    /// Kubeconfig file to use; without it the Pod's service account, or else the usual kubeconfig.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Address on which the admission webhook is served over TLS.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:9443")]
+    pub webhook_address: SocketAddr,
+    /// Address of /livez, /readyz and /metrics over plain HTTP.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8080")]
+    pub admin_address: SocketAddr,
+    /// DNS name of the webhook's Service, which its certificate carries.
+    #[arg(long, value_name = "NAME", default_value = "ichor-webhook")]
+    pub webhook_service: String,
+    /// Certificate the webhook serves in place of Ichor's own, such as one of cert-manager; re-read when it changes.
+    #[arg(long, value_name = "FILE", requires = "tls_key_file")]
+    pub tls_cert_file: Option<PathBuf>,
+    /// Private key of --tls-cert-file.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub tls_key_file: Option<PathBuf>,
+    /// CA whose client certificates the webhook asks of the API server; without it any client may connect.
+    #[arg(long, value_name = "FILE")]
+    pub client_ca_file: Option<PathBuf>,
+    /// Dial loopback and link-local addresses, too. For tests and demonstrations only.
+    #[arg(long)]
+    pub allow_local_addresses: bool,
+    /// How long a leader's lease lasts without renewal.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
+    pub lease_duration: Duration,
+    /// How long after its last renewal a leader still acts; shorter than --lease-duration.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
+    pub lease_renew_deadline: Duration,
+    /// Time between two tries to take or renew the lease.
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration::parse)]
+    pub lease_retry: Duration,
+    /// Time between two tries of what time can fix, such as a node that does not answer.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration::parse)]
+    pub recheck_interval: Duration,
+    /// Time between two looks at a machine that is being wiped.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
+    pub watch_interval: Duration,
+    /// How long a machine may keep running after its reset was recorded before the reclaim fails.
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration::parse)]
+    pub observe_timeout: Duration,
+    /// How long a wipe may take before its request is marked Overdue; waiting goes on.
+    #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = duration::parse)]
+    pub overdue: Duration,
+    /// How long an ended MachineReclaim is kept as a record.
+    #[arg(long, value_name = "DURATION", default_value = "90d", value_parser = duration::parse)]
+    pub reclaim_history: Duration,
+    /// Most reclaims worked on at the same moment.
+    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub concurrency: u16,
+    /// Format of the logs.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Json)]
+    pub log_format: LogFormat,
+    /// Which logs are written: a level, or targets with levels such as "info,ichor=debug".
+    #[arg(long, value_name = "FILTER", env = "ICHOR_LOG", default_value = "info")]
+    pub log_filter: String,
+}
+
+/// Format of the logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// One JSON object a line.
+    Json,
+    /// Lines for people.
+    Text,
+}

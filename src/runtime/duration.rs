@@ -1,0 +1,34 @@
+//! Durations as people write them on a command line: `15s`, `1m30s`, `90d`.
+
+use jiff::{Span, SpanRelativeTo, Unit};
+use std::time::Duration;
+
+/// Reads a duration; a day has 24 hours. Negative and empty ones are refused.
+pub fn parse(text: &str) -> Result<Duration, String> {
+    let refuse = || format!("{text:?} is not a duration such as 15s, 1m30s or 90d");
+    let span: Span = text.trim().parse().map_err(|_| refuse())?;
+    let seconds = span
+        .total((Unit::Second, SpanRelativeTo::days_are_24_hours()))
+        .map_err(|_| refuse())?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| refuse())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_as_people_write_them() {
+        for (text, want) in [
+            ("15s", Some(Duration::from_secs(15))),
+            ("1m30s", Some(Duration::from_secs(90))),
+            ("250ms", Some(Duration::from_millis(250))),
+            ("90d", Some(Duration::from_secs(90 * 24 * 3600))),
+            ("-5s", None),
+            ("", None),
+            ("15", None),
+        ] {
+            assert_eq!(parse(text).ok(), want, "{text}");
+        }
+    }
+}
