@@ -4,6 +4,9 @@
 //! Nothing here talks to a server. Shapes are checked by the API server through the CRDs that
 //! [`all_crds`] makes; what needs other objects or the caller is the webhook's.
 
+// The documentation of fields is what `kubectl explain` prints: plain words, without Markdown.
+#![allow(clippy::doc_markdown, rustdoc::bare_urls)]
+
 mod address;
 mod cluster;
 pub mod conditions;

@@ -22,7 +22,11 @@ impl Subnet {
             let (second, third) = (random.random_range(16..=250), random.random_range(0..=255));
             let last = Ipv4Addr::new(127, second, third, 254);
             if let Ok(held) = TcpListener::bind((last, 50_001)) {
-                return Ok(Self { second, third, _held: held });
+                return Ok(Self {
+                    second,
+                    third,
+                    _held: held,
+                });
             }
         }
         None.context("no free /24 of 127.0.0.0/8 found")

@@ -53,14 +53,23 @@ impl ControlPlane {
             .kill_on_drop(false)
             .spawn()
             .context("start the control plane")?;
-        let stdout = process.stdout.take().context("the control plane has no output")?;
+        let stdout = process
+            .stdout
+            .take()
+            .context("the control plane has no output")?;
         let line = BufReader::new(stdout).lines().next_line().await?;
         let Some(line) = line else {
             let said = std::fs::read_to_string(folder.path().join("control-plane.log"))?;
             anyhow::bail!("the control plane ended before it was ready:\n{said}");
         };
-        let ready = serde_json::from_str(&line).with_context(|| format!("read its line {line:?}"))?;
-        Ok(Self { ready, ca, folder, _process: process })
+        let ready =
+            serde_json::from_str(&line).with_context(|| format!("read its line {line:?}"))?;
+        Ok(Self {
+            ready,
+            ca,
+            folder,
+            _process: process,
+        })
     }
 
     /// URL of the API server.
@@ -106,7 +115,13 @@ impl ControlPlane {
     }
 
     /// Writes a kubeconfig that dials `server` with `auth` (the `user` entry of a kubeconfig).
-    pub fn write_kubeconfig(&self, path: &Path, user: &str, auth: &serde_json::Value, server: &str) -> Result<()> {
+    pub fn write_kubeconfig(
+        &self,
+        path: &Path,
+        user: &str,
+        auth: &serde_json::Value,
+        server: &str,
+    ) -> Result<()> {
         let config = serde_json::json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "ground",
             "clusters": [{"name": "ground", "cluster": {
@@ -128,9 +143,12 @@ impl ControlPlane {
 /// A client of the kubeconfig in a file.
 pub async fn client(kubeconfig: &Path) -> Result<kube::Client> {
     // Several rustls providers could be linked; this is the one the product uses. Setting it twice is fine.
-    rustls::crypto::ring::default_provider().install_default().ok();
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
     let config = Kubeconfig::read_from(kubeconfig)?;
-    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+    let config =
+        kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
     Ok(kube::Client::try_from(config)?)
 }
 

@@ -76,7 +76,10 @@ impl Controller {
         let kubeconfig = service_account_kubeconfig(plane, options).await?;
         let admin = free_address()?;
         let log = plane.folder().join(format!("{}.log", options.name));
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
+        let file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&log)?;
         let process = Command::new(&options.binary)
             .arg("controller")
             .arg(format!("--namespace={NAMESPACE}"))
@@ -84,7 +87,10 @@ impl Controller {
             .arg(format!("--admin-address={admin}"))
             .args(&options.flags)
             .env("KUBECONFIG", &kubeconfig)
-            .env("RUST_LOG", "info,ichor=debug,ichor_talos=debug,ichor_webhook=debug")
+            .env(
+                "RUST_LOG",
+                "info,ichor=debug,ichor_talos=debug,ichor_webhook=debug",
+            )
             .env("POD_NAME", &options.name)
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
@@ -92,7 +98,11 @@ impl Controller {
             .kill_on_drop(true)
             .spawn()
             .with_context(|| format!("start {}", options.binary.display()))?;
-        Ok(Self { process, admin, log })
+        Ok(Self {
+            process,
+            admin,
+            log,
+        })
     }
 
     /// Waits until `/readyz` says so.
@@ -116,8 +126,15 @@ impl Controller {
         stream.write_all(request.as_bytes()).await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
-        let code = answer.split(' ').nth(1).and_then(|c| c.parse().ok()).context("no status line")?;
-        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
+        let code = answer
+            .split(' ')
+            .nth(1)
+            .and_then(|c| c.parse().ok())
+            .context("no status line")?;
+        let body = answer
+            .split_once("\r\n\r\n")
+            .map(|(_, body)| body.to_owned())
+            .unwrap_or_default();
         Ok((code, body))
     }
 
@@ -162,7 +179,11 @@ pub fn tail(log: &str) -> String {
 }
 
 async fn signal(pid: i32, name: &str) -> Result<()> {
-    let status = Command::new("kill").arg(format!("-{name}")).arg(pid.to_string()).status().await?;
+    let status = Command::new("kill")
+        .arg(format!("-{name}"))
+        .arg(pid.to_string())
+        .status()
+        .await?;
     ensure!(status.success(), "kill -{name} {pid} failed");
     Ok(())
 }
@@ -176,7 +197,13 @@ pub fn free_address() -> Result<SocketAddr> {
 pub async fn install(kubectl: &Kubectl, webhook_port: u16) -> Result<()> {
     let overlay = crate::paths::workspace().join("manifests/overlays/ground");
     let overlay = overlay.to_str().context("a path that is UTF-8")?;
-    let rendered = kubectl.run(&["kustomize", "--load-restrictor=LoadRestrictionsNone", overlay]).await?;
+    let rendered = kubectl
+        .run(&[
+            "kustomize",
+            "--load-restrictor=LoadRestrictionsNone",
+            overlay,
+        ])
+        .await?;
     let rendered = rendered.replace("port: 9443", &format!("port: {webhook_port}"));
     // The kinds have to be there before objects of them; a second apply changes nothing.
     eventually("the manifests to apply", async || {
@@ -184,21 +211,49 @@ pub async fn install(kubectl: &Kubectl, webhook_port: u16) -> Result<()> {
     })
     .await?;
     kubectl
-        .run(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "-l", "app.kubernetes.io/part-of=ichor"])
+        .run(&[
+            "wait",
+            "--for=condition=Established",
+            "--timeout=60s",
+            "crd",
+            "-l",
+            "app.kubernetes.io/part-of=ichor",
+        ])
         .await
         .map(drop)
 }
 
-async fn service_account_kubeconfig(plane: &ControlPlane, options: &ControllerOptions) -> Result<PathBuf> {
-    let accounts: Api<ServiceAccount> = Api::namespaced(client(plane.admin_kubeconfig()).await?, NAMESPACE);
+async fn service_account_kubeconfig(
+    plane: &ControlPlane,
+    options: &ControllerOptions,
+) -> Result<PathBuf> {
+    let accounts: Api<ServiceAccount> =
+        Api::namespaced(client(plane.admin_kubeconfig()).await?, NAMESPACE);
     let request = TokenRequest {
-        spec: TokenRequestSpec { expiration_seconds: Some(7200), ..TokenRequestSpec::default() },
+        spec: TokenRequestSpec {
+            expiration_seconds: Some(7200),
+            ..TokenRequestSpec::default()
+        },
         ..TokenRequest::default()
     };
-    let token = accounts.create_token_request("ichor-controller", &kube::api::PostParams::default(), &request).await?;
-    let token = token.status.context("a token request without a token")?.token;
+    let token = accounts
+        .create_token_request(
+            "ichor-controller",
+            &kube::api::PostParams::default(),
+            &request,
+        )
+        .await?;
+    let token = token
+        .status
+        .context("a token request without a token")?
+        .token;
     let path = plane.folder().join(format!("{}.kubeconfig", options.name));
     let server = options.server.as_deref().unwrap_or(plane.url());
-    plane.write_kubeconfig(&path, "ichor-controller", &serde_json::json!({"token": token}), server)?;
+    plane.write_kubeconfig(
+        &path,
+        "ichor-controller",
+        &serde_json::json!({"token": token}),
+        server,
+    )?;
     Ok(path)
 }

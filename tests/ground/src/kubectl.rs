@@ -28,7 +28,10 @@ pub struct Said {
 
 impl Kubectl {
     pub(crate) fn new(bin: &Path, kubeconfig: &Path) -> Self {
-        Self { bin: bin.to_owned(), kubeconfig: kubeconfig.to_owned() }
+        Self {
+            bin: bin.to_owned(),
+            kubeconfig: kubeconfig.to_owned(),
+        }
     }
 
     /// The kubeconfig it uses.

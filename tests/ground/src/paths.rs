@@ -16,7 +16,10 @@ pub fn target() -> PathBuf {
 
 /// The multi-call binary of the control plane.
 pub fn control_plane() -> Result<PathBuf> {
-    built("controlplane/current/controlplane", "tests/controlplane/build.sh")
+    built(
+        "controlplane/current/controlplane",
+        "tests/controlplane/build.sh",
+    )
 }
 
 /// Talos's own library as a command.
@@ -26,6 +29,10 @@ pub fn oracle() -> Result<PathBuf> {
 
 fn built(below_target: &str, how: &str) -> Result<PathBuf> {
     let path = target().join(below_target);
-    ensure!(path.exists(), "{} is missing: build it with {how} (`make test` does)", path.display());
+    ensure!(
+        path.exists(),
+        "{} is missing: build it with {how} (`make test` does)",
+        path.display()
+    );
     Ok(path)
 }

@@ -34,14 +34,23 @@ impl KubernetesCa {
         let mut params = validity(CertificateParams::default());
         params.distinguished_name = name(None, &["kubernetes"]);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        params.key_usages = vec![
+            KeyUsagePurpose::KeyCertSign,
+            KeyUsagePurpose::DigitalSignature,
+        ];
         let certificate = params.self_signed(&key)?;
-        Ok(Self { certificate: certificate.pem(), key: key.serialize_pem() })
+        Ok(Self {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        })
     }
 
     /// Writes both files into `folder`.
     pub fn write(&self, folder: &Path) -> Result<(PathBuf, PathBuf)> {
-        let (certificate, key) = (folder.join("kubernetes-ca.crt"), folder.join("kubernetes-ca.key"));
+        let (certificate, key) = (
+            folder.join("kubernetes-ca.crt"),
+            folder.join("kubernetes-ca.key"),
+        );
         std::fs::write(&certificate, &self.certificate)?;
         std::fs::write(&key, &self.key)?;
         Ok((certificate, key))
@@ -59,7 +68,10 @@ impl KubernetesCa {
     pub fn server(&self, address: IpAddr, host: &str) -> Result<Pair> {
         let mut params = validity(CertificateParams::default());
         params.distinguished_name = name(Some(host), &[]);
-        params.subject_alt_names = vec![SanType::IpAddress(address), SanType::DnsName(host.try_into()?)];
+        params.subject_alt_names = vec![
+            SanType::IpAddress(address),
+            SanType::DnsName(host.try_into()?),
+        ];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         self.sign(params)
     }
@@ -68,7 +80,10 @@ impl KubernetesCa {
         let issuer = Issuer::from_ca_cert_pem(&self.certificate, KeyPair::from_pem(&self.key)?)?;
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &issuer)?;
-        Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
+        Ok(Pair {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        })
     }
 }
 
