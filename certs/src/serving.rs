@@ -1,0 +1,1 @@
+//! The serving CA and leaf.
