@@ -1,5 +1,6 @@
 //! The parts of the `ichor` program, as a library so that tests and benchmarks can use them.
 
+pub mod actions;
 pub mod cli;
 pub mod controller;
 pub mod runtime;

@@ -1,0 +1,125 @@
+//! Texts for people: what machines and objects say is made safe for a terminal, and long sentences are laid
+//! out so that a command in them stays whole.
+
+/// Columns of a line of prose.
+pub const WIDTH: usize = 88;
+
+/// The programs whose commands are never broken over lines.
+const PROGRAMS: [&str; 3] = ["ichor ", "kubectl ", "talosctl "];
+
+/// The text without anything that steers a terminal: a hostname or product name comes from the machine, and
+/// a machine may be hostile. Control characters and those that change the direction of writing become `?`;
+/// line breaks stay.
+pub fn clean(text: &str) -> String {
+    let harmless = |c: char| match c {
+        '\n' => c,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => '?',
+        c if c.is_control() => '?',
+        c => c,
+    };
+    text.chars().map(harmless).collect()
+}
+
+/// Lays a text out in lines of at most `width` columns. A command at the end of a paragraph that does not
+/// fit goes on a line of its own, indented by two and never broken, so that it can be copied.
+pub fn lay_out(text: &str, width: usize) -> Vec<String> {
+    clean(text)
+        .lines()
+        .flat_map(|paragraph| lay_out_paragraph(paragraph.trim_end(), width))
+        .collect()
+}
+
+fn lay_out_paragraph(paragraph: &str, width: usize) -> Vec<String> {
+    if columns(paragraph) <= width {
+        return vec![paragraph.to_owned()];
+    }
+    let Some((prose, command)) = split_command(paragraph) else {
+        return wrap(paragraph, width);
+    };
+    let mut lines = wrap(prose, width);
+    lines.push(format!("  {command}"));
+    lines
+}
+
+/// Splits `do this: ichor …` before the command, keeping the colon with the prose.
+fn split_command(paragraph: &str) -> Option<(&str, &str)> {
+    paragraph.match_indices(": ").find_map(|(at, _)| {
+        let (prose, rest) = paragraph.split_at(at + 1);
+        let command = rest.trim_start();
+        let known = PROGRAMS.iter().any(|program| command.starts_with(program));
+        known.then_some((prose, command))
+    })
+}
+
+/// Breaks prose at spaces; a word longer than a line stays whole.
+fn wrap(prose: &str, width: usize) -> Vec<String> {
+    let indent = prose.len() - prose.trim_start().len();
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = " ".repeat(indent);
+    for word in prose.split_whitespace() {
+        let empty = line.trim().is_empty();
+        if !empty && columns(&line) + 1 + columns(word) > width {
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+        } else if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines
+}
+
+/// Columns that a text takes; every character of our texts takes one.
+pub fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_a_machine_says_steers_the_terminal() {
+        for (given, want) in [
+            ("worker-7", "worker-7"),
+            ("\u{1b}[2Jworker", "?[2Jworker"),
+            ("a\rb\u{7}c\tz", "a?b?c?z"),
+            ("\u{202e}7-rekrow", "?7-rekrow"),
+            ("two\nlines", "two\nlines"),
+            ("größe ✓", "größe ✓"),
+        ] {
+            assert_eq!(clean(given), want, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_stays_whole() {
+        let warning = "this machine still runs the configuration of prod. To keep it instead: \
+                       ichor adopt --cluster prod --add-machine 10.5.0.7";
+        assert_eq!(
+            lay_out(warning, 72),
+            [
+                "this machine still runs the configuration of prod. To keep it instead:",
+                "  ichor adopt --cluster prod --add-machine 10.5.0.7",
+            ]
+        );
+    }
+
+    #[test]
+    fn short_texts_and_given_lines_stay_as_they_are() {
+        assert_eq!(
+            lay_out("Use Remove node:  ichor node remove worker-3", 60),
+            ["Use Remove node:  ichor node remove worker-3"]
+        );
+        assert_eq!(lay_out("one\n  two", 60), ["one", "  two"]);
+        assert_eq!(lay_out("", 60), Vec::<String>::new());
+    }
+
+    #[test]
+    fn prose_breaks_at_spaces() {
+        assert_eq!(
+            lay_out("aaa bbb ccc https://10.5.0.2:6443/healthz d", 11),
+            ["aaa bbb ccc", "https://10.5.0.2:6443/healthz", "d"]
+        );
+    }
+}
