@@ -12,6 +12,7 @@ import (
 const (
 	startTimeout = 3 * time.Minute // a loaded machine with two cores; seconds otherwise
 	stopTimeout  = 20 * time.Second
+	stopCrippled = 2 * time.Second // once a process is missing, the others cannot shut down as they should
 )
 
 // Info is what a caller needs to use the control plane.
@@ -117,15 +118,17 @@ func (c *ControlPlane) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return c.Stop()
 	case p := <-c.exited:
-		return errors.Join(p.failure(), c.Stop())
+		return errors.Join(p.failure(), c.stop(stopCrippled))
 	}
 }
 
 // Stop ends the processes in reverse order, so that none misses one it needs while it shuts down.
-func (c *ControlPlane) Stop() error {
+func (c *ControlPlane) Stop() error { return c.stop(stopTimeout) }
+
+func (c *ControlPlane) stop(timeout time.Duration) error {
 	var errs []error
 	for i := len(c.processes) - 1; i >= 0; i-- {
-		errs = append(errs, c.processes[i].stop(stopTimeout))
+		errs = append(errs, c.processes[i].stop(timeout))
 	}
 	c.ports.release()
 	return errors.Join(errs...)

@@ -5,6 +5,7 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -66,7 +67,7 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 
 	plane, err := Start(ctx, *dir, *caCert, *caKey)
 	if err != nil {
-		if ctx.Err() != nil { // asked to stop while starting
+		if errors.Is(err, context.Canceled) { // asked to stop while starting
 			return nil
 		}
 		return err
