@@ -1,0 +1,147 @@
+//! The router: reads, decodes, dispatches, traces and counts. What a request means is decided elsewhere.
+
+use crate::answer::Answer;
+use crate::body::{self, BodyError};
+use crate::machinereclaims;
+use crate::metrics::DecisionLabels;
+use crate::review::{self, ReviewError};
+use crate::state::WebhookState;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use futures::FutureExt;
+use http::{HeaderMap, StatusCode, header};
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+use tracing::Instrument;
+
+/// Largest body that is read: two objects and their frame (DESIGN section 4).
+pub const MAX_BODY_BYTES: usize = 7 << 20;
+/// Path of the mutating webhook for machinereclaims.
+pub const MUTATE_MACHINERECLAIMS: &str = "/mutate/machinereclaims";
+/// Path of the validating webhook for machinereclaims.
+pub const VALIDATE_MACHINERECLAIMS: &str = "/validate/machinereclaims";
+
+/// The routes of the webhook.
+pub fn router(state: WebhookState) -> Router {
+    Router::new()
+        .route(MUTATE_MACHINERECLAIMS, post(mutate))
+        .route(VALIDATE_MACHINERECLAIMS, post(validate))
+        .with_state(state)
+}
+
+async fn mutate(State(state): State<WebhookState>, request: Request) -> Response {
+    guarded(&state, MUTATE_MACHINERECLAIMS, request).await
+}
+
+async fn validate(State(state): State<WebhookState>, request: Request) -> Response {
+    guarded(&state, VALIDATE_MACHINERECLAIMS, request).await
+}
+
+/// Answers within the request timeout, and also when a rule panics: the API server takes a 500 for a
+/// failed webhook and refuses the request, and the connection with its other requests lives on.
+async fn guarded(state: &WebhookState, webhook: &'static str, request: Request) -> Response {
+    // Monotonic, and only for the histogram: no decision depends on it.
+    let started = Instant::now();
+    let in_flight = state.0.metrics.start(webhook);
+    let work = AssertUnwindSafe(answer(state, webhook, request)).catch_unwind();
+    let response = match tokio::time::timeout(state.0.settings.request_timeout, work).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_panic)) => {
+            tracing::error!(webhook, "a rule of admission panicked");
+            refuse(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the webhook failed; its log says where",
+            )
+        }
+        Err(_elapsed) => refuse(
+            StatusCode::GATEWAY_TIMEOUT,
+            "the request was not read and judged in time: try again",
+        ),
+    };
+    drop(in_flight);
+    state
+        .0
+        .metrics
+        .answered(webhook, response.status().as_u16(), started.elapsed());
+    response
+}
+
+async fn answer(state: &WebhookState, webhook: &'static str, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    if !is_json(&parts.headers) {
+        return refuse(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the Content-Type of a review is application/json",
+        );
+    }
+    let body = match body::read(&state.0.budget, &parts.headers, body, MAX_BODY_BYTES).await {
+        Ok(body) => body,
+        Err(error) => return refuse(body_status(error), &error.to_string()),
+    };
+    let request = match review::decode(&body.bytes) {
+        Ok(request) => request,
+        Err(ReviewError::BadRequest { uid, reason }) => {
+            let message = format!("the request cannot be read: {reason}");
+            return Answer::bad_request(uid, message).into_response();
+        }
+        Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    let span = tracing::info_span!(
+        "admission",
+        request_id = %request.uid,
+        webhook,
+        operation = request.operation.as_str(),
+        namespace = %request.namespace,
+        name = %request.name,
+    );
+    let operation = request.operation.as_str();
+    let outcome = if webhook == MUTATE_MACHINERECLAIMS {
+        span.in_scope(|| machinereclaims::mutate_request(request))
+    } else {
+        machinereclaims::validate_request(state, request)
+            .instrument(span)
+            .await
+    };
+    state.0.metrics.decided(&DecisionLabels {
+        resource: machinereclaims::RESOURCE,
+        operation,
+        decision: outcome.decision,
+        reason: outcome.reason,
+    });
+    outcome.answer.into_response()
+}
+
+/// The answer to a request, and how it is counted.
+pub(crate) struct Outcome {
+    pub(crate) answer: Answer,
+    pub(crate) decision: &'static str,
+    pub(crate) reason: &'static str,
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next())
+        .is_some_and(|media| media.trim().eq_ignore_ascii_case("application/json"))
+}
+
+fn body_status(error: BodyError) -> StatusCode {
+    match error {
+        BodyError::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+        BodyError::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        BodyError::Broken => StatusCode::BAD_REQUEST,
+    }
+}
+
+/// An answer to what is no review: the API server repeats its text to the caller.
+fn refuse(code: StatusCode, message: &str) -> Response {
+    tracing::warn!(
+        code = code.as_u16(),
+        message,
+        "not a review that can be judged"
+    );
+    (code, message.to_owned()).into_response()
+}

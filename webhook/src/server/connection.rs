@@ -1,0 +1,115 @@
+//! One connection: handshake, requests, end.
+
+use super::Shared;
+use super::activity::Activity;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+/// Requests of one connection at once; the API server opens another connection where it needs more.
+const MAX_STREAMS: u32 = 256;
+/// Bytes of one request in flight before it is read.
+const STREAM_WINDOW: u32 = 256 << 10;
+/// Bytes of all requests of a connection in flight before they are read.
+const CONNECTION_WINDOW: u32 = 1 << 20;
+/// Bytes of the head of a request.
+const MAX_HEAD: u32 = 32 << 10;
+/// How often a quiet HTTP/2 peer is asked whether it is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// Serves the connection until it ends, and counts how.
+pub(super) async fn run(stream: TcpStream, shared: &Shared) {
+    let _open = shared.metrics.connected();
+    // Answers are small and waited for.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY cannot be set");
+    }
+    let handshake =
+        tokio::time::timeout(shared.options.handshake_timeout, shared.tls.accept(stream));
+    let outcome = tokio::select! {
+        () = shared.draining.cancelled() => "drained",
+        shaken = handshake => match shaken {
+            Err(_elapsed) => "handshake_timeout",
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "TLS handshake failed");
+                "handshake_failed"
+            }
+            Ok(Ok(stream)) => requests(stream, shared).await,
+        },
+    };
+    shared.metrics.disconnected(outcome);
+}
+
+/// Answers the requests of an established connection.
+async fn requests(stream: TlsStream<TcpStream>, shared: &Shared) -> &'static str {
+    let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let activity = Activity::new();
+    let router = TowerToHyperService::new(shared.router.clone());
+    let service = service_fn(|request| {
+        let open = activity.begin();
+        let answer = router.call(request);
+        async move {
+            let _open = open;
+            answer.await
+        }
+    });
+    let builder = builder(h2, shared.options.header_timeout);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let quiet = activity.quiet(shared.options.header_timeout, shared.options.idle_timeout);
+    tokio::pin!(quiet);
+    let mut going = false;
+    loop {
+        tokio::select! {
+            ended = connection.as_mut() => return match ended {
+                Ok(()) if going => "drained",
+                Ok(()) => "closed",
+                Err(error) => {
+                    tracing::debug!(%error, "connection broke off");
+                    "broken"
+                }
+            },
+            () = shared.draining.cancelled(), if !going => {
+                going = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            // A peer that never asked anything has no request to lose.
+            () = &mut quiet, if !going => {
+                if !activity.ever() {
+                    return "silent";
+                }
+                going = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// The protocol is what the handshake agreed on: sniffing it again would be one more wait on the peer.
+fn builder(h2: bool, header_timeout: Duration) -> auto::Builder<TokioExecutor> {
+    let builder = auto::Builder::new(TokioExecutor::new());
+    let mut builder = if h2 {
+        builder.http2_only()
+    } else {
+        builder.http1_only()
+    };
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_timeout)
+        .max_buf_size(MAX_HEAD as usize);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(header_timeout)
+        .max_concurrent_streams(MAX_STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_header_list_size(MAX_HEAD);
+    builder
+}
