@@ -34,13 +34,14 @@ fi
 
 new=$(mktemp -d "$target/.build.XXXXXX")
 trap 'rm -rf "$new"' EXIT INT TERM
-# Kubernetes asks its version of these two variables; kubectl's is the same.
 version=$(sed -n 's/.*k8s.io\/kubernetes \(v[0-9.]*\)$/\1/p' go.mod)
-package=k8s.io/component-base/version
 echo "tests/controlplane: building Kubernetes $version and etcd, once; this takes minutes" >&2
-CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -o "$new/controlplane" -ldflags "-s -w \
-	-X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=$(echo "$version" | cut -d. -f2) \
-	-X $package.gitTreeState=clean" .
+ldflags="-s -w"
+for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do # the servers' and the clients' own version
+	ldflags="$ldflags -X $package.gitVersion=$version -X $package.gitCommit=$version -X $package.gitTreeState=clean"
+	ldflags="$ldflags -X $package.gitMajor=1 -X $package.gitMinor=$(echo "$version" | cut -d. -f2)"
+done
+CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags "$ldflags" -o "$new/controlplane" .
 for name in kube-apiserver kube-controller-manager etcd kubectl; do
 	ln -s controlplane "$new/$name"
 done
