@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-CARGO_DENY_VERSION := 0.18.9
+CARGO_DENY_VERSION := 0.20.2
 TOOLS := $(CURDIR)/target/tools
 GO_MODULES := tests/controlplane tests/oracle
 

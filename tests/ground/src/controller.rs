@@ -59,6 +59,7 @@ impl ControllerOptions {
 #[derive(Debug)]
 pub struct Controller {
     process: Child,
+    _leash: Child,
     admin: SocketAddr,
     log: PathBuf,
 }
@@ -98,8 +99,10 @@ impl Controller {
             .kill_on_drop(true)
             .spawn()
             .with_context(|| format!("start {}", options.binary.display()))?;
+        let leash = leash(process.id().context("the controller ended at once")?)?;
         Ok(Self {
             process,
+            _leash: leash,
             admin,
             log,
         })
@@ -157,7 +160,7 @@ impl Controller {
     /// Asks it to stop (SIGTERM) and waits for its end.
     pub async fn terminate(&mut self) -> Result<std::process::ExitStatus> {
         signal(self.pid()?, "TERM").await?;
-        let ended = tokio::time::timeout(Duration::from_secs(60), self.process.wait()).await;
+        let ended = tokio::time::timeout(Duration::from_mins(1), self.process.wait()).await;
         Ok(ended.context("the controller did not end within a minute of SIGTERM")??)
     }
 
@@ -170,6 +173,22 @@ impl Controller {
     pub async fn resume(&self) -> Result<()> {
         signal(self.pid()?, "CONT").await
     }
+}
+
+/// Kills process `pid` when this process is gone, however it ended: a test that is killed leaves nothing behind.
+fn leash(pid: u32) -> Result<Child> {
+    let mut shell = Command::new("sh");
+    shell.args([
+        "-c",
+        "read -r _ || kill -KILL \"$1\"",
+        "sh",
+        &pid.to_string(),
+    ]);
+    shell
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    shell.spawn().context("start the leash of the controller")
 }
 
 /// The last lines of a log, for a failure's message.
@@ -217,7 +236,7 @@ pub async fn install(kubectl: &Kubectl, webhook_port: u16) -> Result<()> {
             "--timeout=60s",
             "crd",
             "-l",
-            "app.kubernetes.io/part-of=ichor",
+            "app.kubernetes.io/name=ichor",
         ])
         .await
         .map(drop)
@@ -230,10 +249,10 @@ async fn service_account_kubeconfig(
     let accounts: Api<ServiceAccount> =
         Api::namespaced(client(plane.admin_kubeconfig()).await?, NAMESPACE);
     let request = TokenRequest {
-        spec: TokenRequestSpec {
+        spec: Some(TokenRequestSpec {
             expiration_seconds: Some(7200),
             ..TokenRequestSpec::default()
-        },
+        }),
         ..TokenRequest::default()
     };
     let token = accounts

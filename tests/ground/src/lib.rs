@@ -10,9 +10,12 @@ pub mod controller;
 pub mod kubectl;
 pub mod paths;
 pub mod pki;
+pub mod proxy;
 pub mod wait;
+pub mod world;
 
 pub use control_plane::ControlPlane;
 pub use controller::{Controller, ControllerOptions};
 pub use kubectl::Kubectl;
 pub use wait::eventually;
+pub use world::World;

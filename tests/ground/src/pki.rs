@@ -61,7 +61,7 @@ impl KubernetesCa {
         let mut params = validity(CertificateParams::default());
         params.distinguished_name = name(Some(user), groups);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        self.sign(params)
+        self.sign(&params)
     }
 
     /// A server certificate for an address and a name.
@@ -73,10 +73,10 @@ impl KubernetesCa {
             SanType::DnsName(host.try_into()?),
         ];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        self.sign(params)
+        self.sign(&params)
     }
 
-    fn sign(&self, params: CertificateParams) -> Result<Pair> {
+    fn sign(&self, params: &CertificateParams) -> Result<Pair> {
         let issuer = Issuer::from_ca_cert_pem(&self.certificate, KeyPair::from_pem(&self.key)?)?;
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &issuer)?;

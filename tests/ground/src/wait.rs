@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 /// Longest wait for a condition, unless a test says otherwise. Generous: it is only reached by a failure.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Asks until the answer is `Some`, or fails after [`PATIENCE`] naming what was waited for.
 pub async fn eventually<T, F, Fut>(what: &str, ask: F) -> Result<T>

@@ -1,0 +1,66 @@
+//! A control plane with Ichor installed and its controller running.
+
+use crate::controller::{NAMESPACE, free_address, install};
+use crate::pki::KubernetesCa;
+use crate::{ControlPlane, Controller, ControllerOptions, Kubectl};
+use anyhow::Result;
+use std::path::Path;
+
+/// A control plane with Ichor installed, and its controller.
+#[derive(Debug)]
+pub struct World {
+    /// The control plane.
+    pub plane: ControlPlane,
+    /// The controller; tests that kill it start another one.
+    pub controller: Controller,
+    /// How the controller was started.
+    pub options: ControllerOptions,
+}
+
+impl World {
+    /// Starts a world whose controller is the binary at `ichor`.
+    pub async fn start(ichor: &Path) -> Result<Self> {
+        let (plane, options) = Self::without_controller(ichor).await?;
+        let controller = Controller::start(&plane, &options).await?;
+        Ok(Self {
+            plane,
+            controller,
+            options,
+        })
+    }
+
+    /// A control plane with Ichor installed, and how to start its controller.
+    pub async fn without_controller(ichor: &Path) -> Result<(ControlPlane, ControllerOptions)> {
+        let plane = ControlPlane::start(KubernetesCa::generate()?).await?;
+        let options = ControllerOptions::new(ichor, free_address()?);
+        install(&plane.kubectl(), options.webhook.port()).await?;
+        Ok((plane, options))
+    }
+
+    /// kubectl as a person who holds exactly the role `ichor-operator`.
+    pub async fn operator(&self, user: &str) -> Result<Kubectl> {
+        operator(&self.plane, user).await
+    }
+}
+
+/// kubectl as a person who holds exactly the role `ichor-operator`, in Ichor's namespace.
+pub async fn operator(plane: &ControlPlane, user: &str) -> Result<Kubectl> {
+    let binding = format!("{user}-is-operator");
+    let user_flag = format!("--user={user}");
+    let bind = [
+        "create",
+        "rolebinding",
+        &binding,
+        "--clusterrole=ichor-operator",
+        &user_flag,
+        "-n",
+        NAMESPACE,
+    ];
+    let said = plane.kubectl().try_run(&bind).await?;
+    anyhow::ensure!(
+        said.ok || said.err.contains("already exists"),
+        "bind the operator role: {}",
+        said.err
+    );
+    plane.person(user, &[])
+}
