@@ -222,6 +222,10 @@ pub struct ReclaimInspection {
     /// The Kubernetes Node of the machine's host name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeView>,
+    /// The cluster name that a person has to type as well into confirmClusterName, because only force allows this wipe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub cluster_name_needed: Option<String>,
     /// What is legal and probably not meant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(max = 1024)))]
@@ -305,6 +309,9 @@ pub struct ReclaimProgress {
     /// When the machine was first seen resetting or not answering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<Time>,
+    /// When its etcd member was seen gone from the list of the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member_gone_at: Option<Time>,
     /// When it was seen in maintenance mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returned_at: Option<Time>,
