@@ -36,11 +36,12 @@ func (h *reclaims) checkAccess(ctx context.Context, request *admissionv1.Admissi
 		Name:      request.Name,
 	})
 	if err != nil {
-		return deny("whether user %q holds verb %q could not be reviewed: %w", request.UserInfo.Username, reclaimVerb, err)
+		return unknown("whether user %q has verb %q could not be checked, so it is refused: %w", request.UserInfo.Username, reclaimVerb, err)
 	}
 
 	if !may {
-		return deny("user %q needs verb %q on %s in namespace %q", request.UserInfo.Username, reclaimVerb, resource, request.Namespace)
+		return deny("user %q needs verb %q on %s in namespace %s (role %s has it)",
+			request.UserInfo.Username, reclaimVerb, resource, request.Namespace, operatorRole)
 	}
 
 	secret := reclaim.Spec.CredentialSecretRef
@@ -55,7 +56,7 @@ func (h *reclaims) checkAccess(ctx context.Context, request *admissionv1.Admissi
 		Name:      secret.Name,
 	})
 	if err != nil {
-		return deny("whether user %q may get Secret %q could not be reviewed: %w", request.UserInfo.Username, secret.Name, err)
+		return unknown("whether user %q may get Secret %q could not be checked, so it is refused: %w", request.UserInfo.Username, secret.Name, err)
 	}
 
 	if !may {
@@ -63,6 +64,11 @@ func (h *reclaims) checkAccess(ctx context.Context, request *admissionv1.Admissi
 	}
 
 	return nil
+}
+
+// unknown denies because something could not be found out.
+func unknown(format string, args ...any) error {
+	return apierrors.NewInternalError(fmt.Errorf(format, args...))
 }
 
 // everybody is the stub: benchmarks of the webhook alone must not measure an API server.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"net/netip"
 	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -18,13 +16,18 @@ func defaults(request *admissionv1.AdmissionRequest, old, reclaim *MachineReclai
 		patch = append(patch, annotate(reclaim.Annotations, creator))
 	}
 
-	if address, err := parseAddress(reclaim.Spec.Address); err == nil && address.String() != reclaim.Spec.Address {
-		patch = append(patch, jsonpatch.NewOperation("replace", "/spec/address", address.String()))
+	// A spec that does not change is left as it is stored: a finalizer must come off without a change of spec.
+	if old != nil && !specChanged(old, reclaim) {
+		return patch
+	}
+
+	if text := canonicalAddress(old, reclaim); text != reclaim.Spec.Address {
+		patch = append(patch, jsonpatch.NewOperation("replace", "/spec/address", text))
 	}
 
 	if typed := reclaim.Spec.ConfirmUUID; typed != nil {
-		if lower := strings.ToLower(strings.TrimSpace(*typed)); lower != *typed && isUUID(lower) {
-			patch = append(patch, jsonpatch.NewOperation("replace", "/spec/confirmUUID", lower))
+		if uuid, ok := parseUUID(*typed); ok && uuid.String() != *typed {
+			patch = append(patch, jsonpatch.NewOperation("replace", "/spec/confirmUUID", uuid.String()))
 		}
 	}
 
@@ -53,43 +56,19 @@ func annotate(annotations map[string]string, creator string) jsonpatch.JsonPatch
 	}
 }
 
-// parseAddress reads the address of one machine; its String is the canonical form.
-func parseAddress(text string) (netip.Addr, error) {
-	bare := strings.TrimSpace(text)
-	if inner, found := strings.CutPrefix(bare, "["); found {
-		bare = strings.TrimSuffix(inner, "]")
+// canonicalAddress keeps the stored text where both mean one address, so that applying a file again changes nothing.
+// What is no address is left for the validation to refuse.
+func canonicalAddress(old, reclaim *MachineReclaim) string {
+	address, err := parseAddress(reclaim.Spec.Address)
+	if err != nil {
+		return reclaim.Spec.Address
 	}
 
-	address, err := netip.ParseAddr(bare)
-	if err != nil || address.Zone() != "" {
-		return netip.Addr{}, fmt.Errorf("not an IP address: give the IPv4 or IPv6 address of the node, such as 10.5.0.7")
-	}
-
-	// An IPv4 address written as IPv6 is the same machine.
-	address = address.Unmap()
-	if address.IsUnspecified() || address.IsMulticast() || address == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
-		return netip.Addr{}, fmt.Errorf("not the address of one machine (unspecified, multicast or broadcast)")
-	}
-
-	return address, nil
-}
-
-// isUUID reports whether text is a UUID with hyphens, in either case.
-func isUUID(text string) bool {
-	if len(text) != 36 {
-		return false
-	}
-
-	for at := range len(text) {
-		switch char := text[at]; {
-		case at == 8 || at == 13 || at == 18 || at == 23:
-			if char != '-' {
-				return false
-			}
-		case !('0' <= char && char <= '9' || 'a' <= char && char <= 'f' || 'A' <= char && char <= 'F'):
-			return false
+	if old != nil {
+		if stored, err := parseAddress(old.Spec.Address); err == nil && stored == address {
+			return old.Spec.Address
 		}
 	}
 
-	return true
+	return address.String()
 }

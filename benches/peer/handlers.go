@@ -19,6 +19,8 @@ type reclaims struct {
 	decoder    admission.Decoder
 	access     accessReviewer
 	references referenceReader
+	namespace  string // the one that requests are read in
+	local      bool   // loopback and link-local addresses may be dialled
 }
 
 func (h *reclaims) mutating() *admission.Webhook   { return hook(h.mutate) }
@@ -59,6 +61,10 @@ func (h *reclaims) validate(ctx context.Context, request admission.Request) admi
 	response := answer(h.judge(ctx, &request.AdmissionRequest, old, reclaim))
 	response.AuditAnnotations = auditAnnotations(reclaim, response.Allowed)
 
+	if response.Allowed {
+		response.Warnings = warnings(old, reclaim)
+	}
+
 	return response
 }
 
@@ -81,38 +87,29 @@ func (h *reclaims) decode(request *admission.Request) (old, reclaim *MachineRecl
 	return old, reclaim, nil
 }
 
-// judge goes from what costs nothing to what asks the API server. nil lets the request pass.
+// judge asks whether the caller may at all before it says anything about the request. nil lets it pass.
 func (h *reclaims) judge(ctx context.Context, request *admissionv1.AdmissionRequest, old, reclaim *MachineReclaim) error {
-	var errs field.ErrorList
+	touchesSpec := old == nil || specChanged(old, reclaim)
 
-	if old == nil {
-		errs = validateCreate(reclaim)
-	} else {
-		errs = validateUpdate(old, reclaim)
+	if touchesSpec {
+		if request.Namespace != h.namespace {
+			return apierrors.NewInvalid(reclaimKind.GroupKind(), request.Name, field.ErrorList{field.Invalid(
+				field.NewPath("metadata", "namespace"), request.Namespace, "Ichor reads MachineReclaims in namespace "+h.namespace+" only")})
+		}
+
+		if err := h.checkAccess(ctx, request, reclaim); err != nil {
+			return err
+		}
 	}
 
-	if reclaim.Annotations[requestedBy] != creatorOf(request, old) {
-		errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(requestedBy), "is set by admission only"))
+	errs := validateFields(request, old, reclaim, h.local)
+
+	// What is wrong by itself is not looked up.
+	if touchesSpec && len(errs) == 0 {
+		errs = h.checkReferences(ctx, request.Namespace, old, reclaim)
 	}
 
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(reclaimKind.GroupKind(), request.Name, errs)
-	}
-
-	if old != nil && !specChanged(old, reclaim) {
-		return nil
-	}
-
-	if err := h.checkAccess(ctx, request, reclaim); err != nil {
-		return err
-	}
-
-	// What a request refers to never changes, so it is looked up once.
-	if old != nil {
-		return nil
-	}
-
-	if errs := h.checkReferences(ctx, request.Namespace, reclaim); len(errs) > 0 {
 		return apierrors.NewInvalid(reclaimKind.GroupKind(), request.Name, errs)
 	}
 
@@ -166,5 +163,3 @@ func decision(allowed bool) string {
 
 	return "denied"
 }
-
-func isTrue(flag *bool) bool { return flag != nil && *flag }

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -27,18 +27,28 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:9443", "address to serve on")
 	certDir := flag.String("cert-dir", "", "folder with tls.crt and tls.key (required)")
 	stub := flag.Bool("stub-access-review", false, "let every caller and every reference pass, without an API server")
+	namespace := flag.String("namespace", "ichor-system", "namespace whose requests are accepted")
+	local := flag.Bool("allow-local-addresses", false, "accept loopback and link-local addresses")
 	flag.Parse() // controller-runtime adds --kubeconfig; without it, KUBECONFIG counts
 
 	// Warnings and errors only, as one line on stderr.
 	ctrl.SetLogger(klog.Background().V(0))
 
-	if err := serve(ctrl.SetupSignalHandler(), *addr, *certDir, *stub); err != nil {
+	handler := &reclaims{
+		decoder:    admission.NewDecoder(newScheme()),
+		access:     everybody{},
+		references: everything{},
+		namespace:  *namespace,
+		local:      *local,
+	}
+
+	if err := serve(ctrl.SetupSignalHandler(), handler, *addr, *certDir, *stub); err != nil {
 		fmt.Fprintf(os.Stderr, "peer: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func serve(ctx context.Context, addr, certDir string, stub bool) error {
+func serve(ctx context.Context, handler *reclaims, addr, certDir string, stub bool) error {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
 		return fmt.Errorf("--addr: %w", err)
@@ -53,9 +63,10 @@ func serve(ctx context.Context, addr, certDir string, stub bool) error {
 		return fmt.Errorf("--cert-dir is required: a folder with tls.crt and tls.key")
 	}
 
-	handler, err := newReclaims(ctx, stub)
-	if err != nil {
-		return err
+	if !stub {
+		if err := handler.connect(ctx); err != nil {
+			return err
+		}
 	}
 
 	server := webhook.NewServer(webhook.Options{
@@ -86,43 +97,44 @@ func announce(ctx context.Context, server webhook.Server, addr string) {
 	}
 }
 
-func newReclaims(ctx context.Context, stub bool) (*reclaims, error) {
-	handler := &reclaims{decoder: admission.NewDecoder(newScheme()), access: everybody{}, references: everything{}}
-	if stub {
-		return handler, nil
-	}
-
+// connect has the handler ask a real API server instead of the stubs.
+func (h *reclaims) connect(ctx context.Context) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	// The API server's own fairness limits callers; client-go's five requests a second would be the only bottleneck.
 	config.QPS = -1
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 
-	access, err := newAPIServer(config)
+	reviews := rest.CopyConfig(config)
+	reviews.ContentType = "application/vnd.kubernetes.protobuf"
+
+	access, err := newAPIServer(reviews)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	reader, err := cluster.New(config, func(o *cluster.Options) {
 		o.Logger = logr.Discard()
-		o.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}
+		o.Scheme = newScheme()
+		o.Cache.DefaultNamespaces = map[string]cache.Config{h.namespace: {}}
+		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 
+	// A cache that ended would answer with what it last knew.
 	go func() {
 		if err := reader.Start(ctx); err != nil {
-			klog.Background().Error(err, "reading clusters ended")
+			klog.Background().Error(err, "the cache ended")
 			os.Exit(1)
 		}
 	}()
 
-	handler.access, handler.references = access, clusterReader{reader.GetClient()}
+	h.access = access
+	h.references = clusterReader{cached: reader.GetCache(), live: reader.GetAPIReader()}
 
-	return handler, nil
+	return nil
 }

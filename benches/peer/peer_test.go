@@ -24,6 +24,7 @@ type world struct {
 	may     map[string]bool
 	failing bool
 	asked   []string
+	others  []*MachineReclaim
 }
 
 func (w *world) allowed(_ context.Context, user authenticationv1.UserInfo, a authorizationv1.ResourceAttributes) (bool, error) {
@@ -43,6 +44,16 @@ func (w *world) clusterExists(_ context.Context, _, name string) (bool, error) {
 
 func (w *world) secretType(_ context.Context, _, name string) (corev1.SecretType, error) {
 	return map[string]corev1.SecretType{"creds": talosconfigSecretType, "other": corev1.SecretTypeOpaque}[name], nil
+}
+
+func (w *world) unfinished(_ context.Context, _ string, clashes func(*MachineReclaim) bool) (*MachineReclaim, error) {
+	for _, other := range w.others {
+		if clashes(other) {
+			return other, nil
+		}
+	}
+
+	return nil, nil
 }
 
 func object(spec, metadata, status string) string {
@@ -98,7 +109,7 @@ func review(t *testing.T, hook http.Handler, old, object string) *admissionv1.Ad
 }
 
 func newHandler(w *world) *reclaims {
-	return &reclaims{decoder: admission.NewDecoder(newScheme()), access: w, references: w}
+	return &reclaims{decoder: admission.NewDecoder(newScheme()), access: w, references: w, namespace: "ichor-system"}
 }
 
 func TestMutatePatchesOnlyWhatChanges(t *testing.T) {
@@ -132,35 +143,52 @@ func TestValidate(t *testing.T) {
 	operator := map[string]bool{"ann reclaim machinereclaims": true, "ann get secrets": true}
 	confirmed := `,"confirmUUID":"` + uuid + `"`
 
+	other := &MachineReclaim{}
+	if err := json.Unmarshal([]byte(strings.Replace(object(byCluster+confirmed, createdBy, inspected), `"name":"a"`, `"name":"b"`, 1)), other); err != nil {
+		t.Fatal(err)
+	}
+
 	for name, test := range map[string]struct {
 		may         map[string]bool
 		failing     bool
 		old, object string
 		code        int32
 		want        string
-		asked       int
+		unasked     bool
+		others      []*MachineReclaim
+		warning     string
 	}{
-		"by cluster":                  {may: operator, object: object(byCluster, createdBy, ""), code: 200, asked: 1},
-		"by secret":                   {may: operator, object: object(bySecret, createdBy, ""), code: 200, asked: 2},
-		"no verb":                     {object: object(byCluster, createdBy, ""), code: 403, want: `needs verb "reclaim"`, asked: 1},
-		"no review":                   {failing: true, may: operator, object: object(byCluster, createdBy, ""), code: 403, want: "could not be reviewed", asked: 1},
-		"secret they cannot get":      {may: map[string]bool{"ann reclaim machinereclaims": true}, object: object(bySecret, createdBy, ""), code: 403, want: "may not get Secret", asked: 2},
-		"unknown cluster":             {may: operator, object: object(strings.Replace(byCluster, "prod", "dev", 1), createdBy, ""), code: 422, want: `spec.clusterRef.name: Not found: "dev"`, asked: 1},
-		"unknown secret":              {may: operator, object: object(strings.Replace(bySecret, "creds", "none", 1), createdBy, ""), code: 422, want: "Not found", asked: 2},
-		"secret of another type":      {may: operator, object: object(strings.Replace(bySecret, "creds", "other", 1), createdBy, ""), code: 422, want: "must have type", asked: 2},
+		"by cluster":                  {may: operator, object: object(byCluster, createdBy, ""), code: 200},
+		"by secret":                   {may: operator, object: object(bySecret, createdBy, ""), code: 200},
+		"no verb":                     {object: object(byCluster, createdBy, ""), code: 403, want: `needs verb "reclaim"`},
+		"no review":                   {failing: true, may: operator, object: object(byCluster, createdBy, ""), code: 500, want: "could not be checked"},
+		"secret they cannot get":      {may: map[string]bool{"ann reclaim machinereclaims": true}, object: object(bySecret, createdBy, ""), code: 403, want: "may not get Secret"},
+		"unknown cluster":             {may: operator, object: object(strings.Replace(byCluster, "prod", "dev", 1), createdBy, ""), code: 422, want: `spec.clusterRef.name: Not found: "dev"`},
+		"unknown secret":              {may: operator, object: object(strings.Replace(bySecret, "creds", "none", 1), createdBy, ""), code: 422, want: "Not found"},
+		"secret of another type":      {may: operator, object: object(strings.Replace(bySecret, "creds", "other", 1), createdBy, ""), code: 422, want: "must have type"},
 		"both credentials":            {may: operator, object: object(byCluster+`,"credentialSecretRef":{"name":"creds"}`, createdBy, ""), code: 422, want: "exactly one of"},
 		"no credentials":              {may: operator, object: object(`"address":"10.5.0.7"`, createdBy, ""), code: 422, want: "exactly one of"},
 		"no cluster for credentials":  {may: operator, object: object(`"address":"10.5.0.7","clusterCredentials":true`, createdBy, ""), code: 422, want: "spec.clusterRef: Required"},
 		"no address":                  {may: operator, object: object(strings.Replace(byCluster, "10.5.0.7", "worker-7", 1), createdBy, ""), code: 422, want: "not an IP address"},
 		"consent before inspection":   {may: operator, object: object(byCluster+confirmed, createdBy, ""), code: 422, want: "spec.confirmUUID: Forbidden"},
-		"creator of another name":     {may: operator, object: object(byCluster, "", ""), code: 422, want: "is set by admission only"},
-		"consent":                     {may: operator, old: object(byCluster, createdBy, inspected), object: object(byCluster+confirmed, createdBy, inspected), code: 200, asked: 1},
-		"consent without verb":        {old: object(byCluster, createdBy, inspected), object: object(byCluster+confirmed, createdBy, inspected), code: 403, want: `needs verb "reclaim"`, asked: 1},
-		"consent that is no UUID":     {may: operator, old: object(byCluster, createdBy, inspected), object: object(byCluster+`,"confirmUUID":"yes"`, createdBy, inspected), code: 422, want: "must be a UUID"},
+		"creator of another name":     {may: operator, object: object(byCluster, strings.Replace(createdBy, "ann\"", "bob\"", 1), ""), code: 422, want: "is set by admission"},
+		"consent":                     {may: operator, old: object(byCluster, createdBy, inspected), object: object(byCluster+confirmed, createdBy, inspected), code: 200},
+		"consent without verb":        {old: object(byCluster, createdBy, inspected), object: object(byCluster+confirmed, createdBy, inspected), code: 403, want: `needs verb "reclaim"`},
+		"consent that is no UUID":     {may: operator, old: object(byCluster, createdBy, inspected), object: object(byCluster+`,"confirmUUID":"yes"`, createdBy, inspected), code: 422, want: "is not a UUID"},
 		"consent withdrawn too late":  {may: operator, old: object(byCluster+confirmed, createdBy, inspected), object: object(byCluster, createdBy, inspected), code: 422, want: "spec.confirmUUID: Forbidden"},
 		"force added too late":        {may: operator, old: object(byCluster+confirmed, createdBy, inspected), object: object(byCluster+confirmed+`,"force":true`, createdBy, inspected), code: 422, want: "spec.force: Forbidden"},
-		"wrong UUID may be corrected": {may: operator, old: object(byCluster+strings.Replace(confirmed, "4c4c", "5c5c", 1), createdBy, inspected), object: object(byCluster+confirmed, createdBy, inspected), code: 200, asked: 1},
-		"labels need no verb":         {old: object(byCluster, createdBy, ""), object: object(byCluster, createdBy+`,"labels":{"a":"b"}`, ""), code: 200},
+		"wrong UUID may be corrected": {may: operator, old: object(byCluster+strings.Replace(confirmed, "4c4c", "5c5c", 1), createdBy, inspected), object: object(byCluster+confirmed, createdBy, inspected), code: 200},
+		"consent too early":           {may: operator, old: object(byCluster, createdBy, ""), object: object(byCluster+confirmed, createdBy, ""), code: 422, want: "not inspected yet"},
+		"a name that is none":         {may: operator, object: object(strings.Replace(byCluster, "prod", "../prod", 1), createdBy, ""), code: 422, want: "spec.clusterRef.name: Invalid"},
+		"a local address":             {may: operator, object: object(strings.Replace(byCluster, "10.5.0.7", "::ffff:127.0.0.2", 1), createdBy, ""), code: 422, want: "--allow-local-addresses"},
+		"the address of another":      {may: operator, others: []*MachineReclaim{other}, object: object(byCluster, createdBy, ""), code: 422, want: `spec.address: Duplicate value: "10.5.0.7": MachineReclaim "b" has not ended`},
+		"the machine of another":      {may: operator, others: []*MachineReclaim{other}, old: object(byCluster, createdBy, inspected), object: object(byCluster+confirmed, createdBy, inspected), code: 422, want: "spec.confirmUUID: Duplicate value"},
+		"force without a name":        {may: operator, object: object(byCluster+`,"force":true`, createdBy, ""), code: 200, warning: "spec.force has no effect"},
+		"force with another name":     {may: operator, object: object(byCluster+`,"force":true,"confirmClusterName":"dev"`, createdBy, ""), code: 200, warning: `"dev" is not the cluster's name "prod"`},
+		"ungraceful":                  {may: operator, object: object(byCluster+`,"forceUngraceful":true`, createdBy, ""), code: 200, warning: "does not leave etcd"},
+		"a wrong UUID":                {may: operator, old: object(byCluster, createdBy, inspected), object: object(byCluster+strings.Replace(confirmed, "4c4c", "5c5c", 1), createdBy, inspected), code: 200, warning: "nothing is wiped"},
+		"the UUID in another order":   {may: operator, old: object(byCluster, createdBy, inspected), object: object(byCluster+strings.Replace(confirmed, "4c4c4544-0042-3510", "44454c4c-4200-1035", 1), createdBy, inspected), code: 200, warning: "another byte order"},
+		"labels need no verb":         {old: object(byCluster, createdBy, ""), object: object(byCluster, createdBy+`,"labels":{"a":"b"}`, ""), code: 200, unasked: true},
 		"address changed":             {may: operator, old: object(byCluster, createdBy, ""), object: object(strings.Replace(byCluster, "0.7", "0.8", 1), createdBy, ""), code: 422, want: "spec.address: Forbidden"},
 		"cluster cleared":             {may: operator, old: object(bySecret+`,"clusterRef":{"name":"prod"}`, createdBy, ""), object: object(bySecret, createdBy, ""), code: 422, want: "spec.clusterRef: Forbidden"},
 		"cluster added":               {may: operator, old: object(bySecret, createdBy, ""), object: object(bySecret+`,"clusterRef":{"name":"prod"}`, createdBy, ""), code: 422, want: "spec.clusterRef: Forbidden"},
@@ -168,20 +196,34 @@ func TestValidate(t *testing.T) {
 			object: object(bySecret+`,"clusterRef":{"name":"prod"}`, createdBy+`,"deletionTimestamp":"2026-01-01T00:00:00Z"`, ""), code: 422, want: "spec.credentialSecretRef: Forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			known := &world{may: test.may, failing: test.failing}
+			known := &world{may: test.may, failing: test.failing, others: test.others}
 
 			got := review(t, newHandler(known).validating(), test.old, test.object)
 			if got.Allowed != (test.code == 200) || got.Result.Code != test.code || !strings.Contains(got.Result.Message, test.want) {
 				t.Errorf("allowed %t, %d %s", got.Allowed, got.Result.Code, got.Result.Message)
 			}
 
-			if len(known.asked) != test.asked {
-				t.Errorf("reviewed %q, want %d", known.asked, test.asked)
+			if (len(known.asked) == 0) != test.unasked {
+				t.Errorf("reviewed %q", known.asked)
+			}
+
+			if said := strings.Join(got.Warnings, "; "); !strings.Contains(said, test.warning) || (said != "") != (test.warning != "") {
+				t.Errorf("warned %q, want %q", said, test.warning)
 			}
 
 			if got.AuditAnnotations["address"] == "" || (got.AuditAnnotations["decision"] == "allowed") != got.Allowed {
 				t.Errorf("audit annotations %v", got.AuditAnnotations)
 			}
 		})
+	}
+}
+
+func TestOnlyOneNamespaceIsRead(t *testing.T) {
+	handler := newHandler(&world{})
+	handler.namespace = "elsewhere"
+
+	got := review(t, handler.validating(), "", object(byCluster, createdBy, ""))
+	if got.Allowed || !strings.Contains(got.Result.Message, "metadata.namespace: Invalid value") {
+		t.Errorf("allowed %t, %s", got.Allowed, got.Result.Message)
 	}
 }

@@ -2,123 +2,162 @@ package main
 
 import (
 	"reflect"
-	"strings"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The rules that need neither the caller nor another object (DESIGN section 4, record 0136).
+// The rules that need neither another object nor the API server (DESIGN section 4, record 0136).
 
 const (
+	onlyOne      = "exactly one of credentialSecretRef and clusterCredentials: true (with clusterRef) says how the machine is dialled"
 	unchangeable = "cannot be set, cleared or changed after creation; create another MachineReclaim"
-	consented    = "cannot change any more: the confirmed UUID matched the inspected machine"
+	consentGiven = "cannot change any more: the machine's UUID was confirmed, and that is what is carried out"
+	early        = "consent follows inspection: wait for phase AwaitingConfirmation, read status.inspection, then type the machine's UUID"
 )
 
-// validateCreate holds a new request to its shape, and to consent coming after the inspection.
-func validateCreate(reclaim *MachineReclaim) field.ErrorList {
-	errs := validateShape(&reclaim.Spec)
-
-	if reclaim.Spec.ConfirmUUID != nil {
-		errs = append(errs, field.Forbidden(field.NewPath("spec", "confirmUUID"),
-			"is not accepted at creation: wait for the inspection in status.inspection, then set it"))
-	}
-
-	return errs
-}
-
-// validateUpdate compares what must not change, always; the shape only when the spec changed, so that finalizers and
-// labels can be changed on objects that an older rule let in.
-func validateUpdate(old, reclaim *MachineReclaim) field.ErrorList {
-	errs := validateImmutable(&old.Spec, &reclaim.Spec)
-
-	if !specChanged(old, reclaim) {
-		return errs
-	}
-
-	errs = append(errs, validateShape(&reclaim.Spec)...)
-
-	return append(errs, validateConsent(old, reclaim)...)
-}
+var specPath = field.NewPath("spec")
 
 func specChanged(old, reclaim *MachineReclaim) bool {
 	return !reflect.DeepEqual(old.Spec, reclaim.Spec)
 }
 
+// validateFields returns every error at once. old is nil at creation.
+func validateFields(request *admissionv1.AdmissionRequest, old, reclaim *MachineReclaim, local bool) field.ErrorList {
+	errs := validateRequester(request, old, reclaim)
+
+	if old == nil {
+		errs = append(errs, validateAddress(&reclaim.Spec, local)...)
+		errs = append(errs, validateShape(&reclaim.Spec)...)
+
+		if reclaim.Spec.ConfirmUUID != nil {
+			errs = append(errs, field.Forbidden(specPath.Child("confirmUUID"), "is not accepted at creation: "+early))
+		}
+
+		return errs
+	}
+
+	// Finalizers and labels can be changed on objects that an older rule let in.
+	if !specChanged(old, reclaim) {
+		return errs
+	}
+
+	errs = append(errs, validateShape(&reclaim.Spec)...)
+	errs = append(errs, validateImmutable(&old.Spec, &reclaim.Spec)...)
+
+	return append(errs, validateConsent(old, reclaim)...)
+}
+
+// validateRequester keeps the annotation as admission wrote it.
+func validateRequester(request *admissionv1.AdmissionRequest, old, reclaim *MachineReclaim) field.ErrorList {
+	by, set := reclaim.Annotations[requestedBy]
+	if old == nil && !set || by == creatorOf(request, old) {
+		return nil
+	}
+
+	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(requestedBy),
+		"is set by admission and cannot be set or changed by hand")}
+}
+
+func validateAddress(spec *MachineReclaimSpec, local bool) field.ErrorList {
+	path := specPath.Child("address")
+
+	address, err := parseAddress(spec.Address)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, spec.Address, err.Error())}
+	}
+
+	if isLocal(address) && !local {
+		return field.ErrorList{field.Invalid(path, spec.Address,
+			"is a loopback or link-local address, which the controller does not dial without --allow-local-addresses")}
+	}
+
+	return nil
+}
+
 func validateShape(spec *MachineReclaimSpec) field.ErrorList {
 	var errs field.ErrorList
 
-	path := field.NewPath("spec")
-	fromCluster := spec.ClusterCredentials != nil && *spec.ClusterCredentials
+	fromCluster := isTrue(spec.ClusterCredentials)
 
 	switch {
 	case fromCluster && spec.CredentialSecretRef != nil:
-		errs = append(errs, field.Forbidden(path.Child("credentialSecretRef"), "exactly one of credentialSecretRef and clusterCredentials: true is needed"))
+		errs = append(errs, field.Forbidden(specPath.Child("credentialSecretRef"), onlyOne))
 	case !fromCluster && spec.CredentialSecretRef == nil:
-		errs = append(errs, field.Required(path.Child("credentialSecretRef"), "exactly one of credentialSecretRef and clusterCredentials: true is needed"))
-	case fromCluster && spec.ClusterRef == nil:
-		errs = append(errs, field.Required(path.Child("clusterRef"), "clusterCredentials needs the cluster whose credentials are used"))
+		errs = append(errs, field.Required(specPath.Child("credentialSecretRef"), onlyOne))
 	}
 
-	if _, err := parseAddress(spec.Address); err != nil {
-		errs = append(errs, field.Invalid(path.Child("address"), spec.Address, err.Error()))
+	if fromCluster && spec.ClusterRef == nil {
+		errs = append(errs, field.Required(specPath.Child("clusterRef"), "clusterCredentials: true needs the cluster whose credentials are used"))
 	}
 
-	if spec.ConfirmUUID != nil && *spec.ConfirmUUID != "" && !isUUID(*spec.ConfirmUUID) {
-		errs = append(errs, field.Invalid(path.Child("confirmUUID"), *spec.ConfirmUUID, "must be a UUID such as 4c4c4544-0042-3510-8052-b4c04f463133"))
+	errs = append(errs, validateName(spec.ClusterRef, "clusterRef")...)
+	errs = append(errs, validateName(spec.CredentialSecretRef, "credentialSecretRef")...)
+
+	if spec.ConfirmUUID != nil {
+		if _, ok := parseUUID(*spec.ConfirmUUID); !ok {
+			errs = append(errs, field.Invalid(specPath.Child("confirmUUID"), *spec.ConfirmUUID, "is not a UUID such as 4c4c4544-0042-3510-8052-b4c04f463133"))
+		}
 	}
 
 	return errs
+}
+
+func validateName(reference *LocalReference, name string) field.ErrorList {
+	if reference == nil || len(validation.IsDNS1123Subdomain(reference.Name)) == 0 {
+		return nil
+	}
+
+	return field.ErrorList{field.Invalid(specPath.Child(name, "name"), reference.Name, "is not the name of an object")}
 }
 
 func validateImmutable(old, spec *MachineReclaimSpec) field.ErrorList {
 	var errs field.ErrorList
 
-	path := field.NewPath("spec")
-
-	if old.Address != spec.Address {
-		errs = append(errs, field.Forbidden(path.Child("address"), unchangeable))
-	}
-
-	if !equal(old.ClusterRef, spec.ClusterRef) {
-		errs = append(errs, field.Forbidden(path.Child("clusterRef"), unchangeable))
-	}
-
-	if !equal(old.ClusterCredentials, spec.ClusterCredentials) {
-		errs = append(errs, field.Forbidden(path.Child("clusterCredentials"), unchangeable))
-	}
-
-	if !equal(old.CredentialSecretRef, spec.CredentialSecretRef) {
-		errs = append(errs, field.Forbidden(path.Child("credentialSecretRef"), unchangeable))
+	for _, compared := range [...]struct {
+		name string
+		same bool
+	}{
+		{"address", old.Address == spec.Address},
+		{"clusterRef", equal(old.ClusterRef, spec.ClusterRef)},
+		{"clusterCredentials", equal(old.ClusterCredentials, spec.ClusterCredentials)},
+		{"credentialSecretRef", equal(old.CredentialSecretRef, spec.CredentialSecretRef)},
+	} {
+		if !compared.same {
+			errs = append(errs, field.Forbidden(specPath.Child(compared.name), unchangeable))
+		}
 	}
 
 	return errs
 }
 
-// validateConsent keeps a consent as it was given, once it matched the machine that was inspected.
+// validateConsent wants an inspection before a consent, and keeps a consent that matched as it was given.
 func validateConsent(old, reclaim *MachineReclaim) field.ErrorList {
-	typed, seen := old.Spec.ConfirmUUID, old.Status.Inspection
-	if typed == nil || seen == nil || !strings.EqualFold(*typed, seen.Identity.UUID) {
-		return nil
-	}
-
 	var errs field.ErrorList
 
-	path := field.NewPath("spec")
+	sameUUID := equal(old.Spec.ConfirmUUID, reclaim.Spec.ConfirmUUID)
 
-	if !equal(old.Spec.ConfirmUUID, reclaim.Spec.ConfirmUUID) {
-		errs = append(errs, field.Forbidden(path.Child("confirmUUID"), consented))
+	if _, known := old.inspected(); !known && reclaim.Spec.ConfirmUUID != nil && !sameUUID {
+		errs = append(errs, field.Forbidden(specPath.Child("confirmUUID"), "the machine is not inspected yet: "+early))
 	}
 
-	if !equal(old.Spec.Force, reclaim.Spec.Force) {
-		errs = append(errs, field.Forbidden(path.Child("force"), consented))
+	if !old.consented() {
+		return errs
 	}
 
-	if !equal(old.Spec.ConfirmClusterName, reclaim.Spec.ConfirmClusterName) {
-		errs = append(errs, field.Forbidden(path.Child("confirmClusterName"), consented))
-	}
-
-	if !equal(old.Spec.ForceUngraceful, reclaim.Spec.ForceUngraceful) {
-		errs = append(errs, field.Forbidden(path.Child("forceUngraceful"), consented))
+	for _, compared := range [...]struct {
+		name string
+		same bool
+	}{
+		{"confirmUUID", sameUUID},
+		{"force", equal(old.Spec.Force, reclaim.Spec.Force)},
+		{"confirmClusterName", equal(old.Spec.ConfirmClusterName, reclaim.Spec.ConfirmClusterName)},
+		{"forceUngraceful", equal(old.Spec.ForceUngraceful, reclaim.Spec.ForceUngraceful)},
+	} {
+		if !compared.same {
+			errs = append(errs, field.Forbidden(specPath.Child(compared.name), consentGiven))
+		}
 	}
 
 	return errs
@@ -131,3 +170,5 @@ func equal[T comparable](a, b *T) bool {
 
 	return *a == *b
 }
+
+func isTrue(flag *bool) bool { return flag != nil && *flag }

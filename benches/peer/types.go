@@ -1,9 +1,11 @@
 package main
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
 var (
@@ -18,6 +20,7 @@ const (
 	talosconfigSecretType = "ichor.maesh.dev/talosconfig"
 	reclaimsResource      = "machinereclaims"
 	reclaimVerb           = "reclaim"
+	operatorRole          = "ichor-operator"
 )
 
 // MachineReclaim is a request to wipe one machine. Of the status only what the rules look at is decoded: a webhook has
@@ -46,18 +49,64 @@ type LocalReference struct {
 }
 
 type MachineReclaimStatus struct {
-	Inspection *Inspection `json:"inspection,omitempty"`
+	Phase      string       `json:"phase,omitempty"`
+	Inspection *Inspection  `json:"inspection,omitempty"`
+	Reset      *ResetRecord `json:"reset,omitempty"`
 }
 
 type Inspection struct {
-	Identity Identity `json:"identity"`
+	Identity       Identity `json:"identity"`
+	Role           string   `json:"role,omitempty"`
+	ClusterName    string   `json:"clusterName,omitempty"`
+	ManagedCluster string   `json:"managedCluster,omitempty"`
+	EtcdMemberID   string   `json:"etcdMemberID,omitempty"`
 }
 
 type Identity struct {
 	UUID string `json:"uuid"`
 }
 
-// DeepCopyObject makes MachineReclaim a runtime.Object, which the decoder asks for. Nothing here copies one.
+// ResetRecord only counts as being there.
+type ResetRecord struct{}
+
+// MachineReclaimList is what the cache lists.
+type MachineReclaimList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []MachineReclaim `json:"items"`
+}
+
+func (m *MachineReclaim) ended() bool {
+	return m.Status.Phase == "Done" || m.Status.Phase == "Refused" || m.Status.Phase == "Failed"
+}
+
+// inspected is the UUID that the inspection found.
+func (m *MachineReclaim) inspected() (systemUUID, bool) {
+	if m.Status.Inspection == nil {
+		return systemUUID{}, false
+	}
+
+	return parseUUID(m.Status.Inspection.Identity.UUID)
+}
+
+// consented tells whether the typed UUID is the machine's; a recorded reset does not happen without.
+func (m *MachineReclaim) consented() bool {
+	if m.Status.Reset != nil {
+		return true
+	}
+
+	if m.Spec.ConfirmUUID == nil {
+		return false
+	}
+
+	typed, isUUID := parseUUID(*m.Spec.ConfirmUUID)
+	machine, known := m.inspected()
+
+	return isUUID && known && typed == machine
+}
+
+// DeepCopyObject makes MachineReclaim a runtime.Object, which the decoder asks for and the cache uses.
 func (m *MachineReclaim) DeepCopyObject() runtime.Object {
 	out := *m
 	m.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
@@ -72,8 +121,21 @@ func (m *MachineReclaim) DeepCopyObject() runtime.Object {
 		ForceUngraceful:     clone(m.Spec.ForceUngraceful),
 	}
 	out.Status.Inspection = clone(m.Status.Inspection)
+	out.Status.Reset = clone(m.Status.Reset)
 
 	return &out
+}
+
+// DeepCopyObject makes MachineReclaimList a runtime.Object.
+func (l *MachineReclaimList) DeepCopyObject() runtime.Object {
+	out := &MachineReclaimList{TypeMeta: l.TypeMeta}
+	l.ListMeta.DeepCopyInto(&out.ListMeta)
+
+	for i := range l.Items {
+		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*MachineReclaim))
+	}
+
+	return out
 }
 
 func clone[T any](p *T) *T {
@@ -86,10 +148,12 @@ func clone[T any](p *T) *T {
 	return &value
 }
 
+// newScheme has the types of reviews and of the cache, and nothing else: client-go's own scheme knows every kind.
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	scheme.AddKnownTypes(groupVersion, &MachineReclaim{})
+	scheme.AddKnownTypes(groupVersion, &MachineReclaim{}, &MachineReclaimList{})
 	metav1.AddToGroupVersion(scheme, groupVersion)
+	utilruntime.Must(corev1.AddToScheme(scheme))
 
 	return scheme
 }
