@@ -29,6 +29,8 @@ pub mod reclaim {
     pub const LOCAL_ADDRESS: &str = "LocalAddress";
     /// The Kubernetes API of the cluster cannot be reached as `kubernetesAccess` says.
     pub const KUBERNETES_UNAVAILABLE: &str = "KubernetesUnavailable";
+    /// The machine has to be looked at.
+    pub const INSPECTING: &str = "Inspecting";
     /// A person has to type the UUID.
     pub const AWAITING_CONFIRMATION: &str = "AwaitingConfirmation";
     /// The typed UUID is not the machine's.
