@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 target=$(cd "$here/../.." && pwd)/target/controlplane
 cd "$here"
 
-key=$(find . -name '*.go' ! -name '*_test.go' -o -name go.mod -o -name go.sum -o -name build.sh | LC_ALL=C sort |
+key=$(find . -name '*.go' ! -name '*_test.go' ! -path './planetest/*' -o -name go.mod -o -name go.sum -o -name build.sh | LC_ALL=C sort |
 	xargs sha256sum | sha256sum | cut -c1-16)
 out=$target/$key
 mkdir -p "$target"
@@ -41,7 +41,7 @@ for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do # 
 	ldflags="$ldflags -X $package.gitVersion=$version -X $package.gitCommit=$version -X $package.gitTreeState=clean"
 	ldflags="$ldflags -X $package.gitMajor=1 -X $package.gitMinor=$(echo "$version" | cut -d. -f2)"
 done
-CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags "$ldflags" -o "$new/controlplane" .
+CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -tags kubernetes -trimpath -ldflags "$ldflags" -o "$new/controlplane" .
 for name in kube-apiserver kube-controller-manager etcd kubectl; do
 	ln -s controlplane "$new/$name"
 done

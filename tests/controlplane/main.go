@@ -1,5 +1,10 @@
+//go:build kubernetes
+
 // Command controlplane is kube-apiserver, kube-controller-manager, kubectl and etcd in one binary that looks at the
 // name it was called by; under its own name it is the supervisor that starts them on loopback for tests and the demo.
+//
+// It is built with -tags kubernetes (build.sh), so that go vet and go test of ./... do not compile Kubernetes again
+// with other settings than the build's.
 package main
 
 import (

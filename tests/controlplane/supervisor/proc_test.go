@@ -7,32 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
-
-// processesOf finds the live processes whose command line names the folder.
-func processesOf(t *testing.T, dir string) map[int]string {
-	t.Helper()
-	found := map[int]string{}
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		command, err := os.ReadFile(file) // empty for a zombie
-		if err != nil || !strings.Contains(string(command), dir) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found[pid] = string(command)
-	}
-	return found
-}
 
 // listeningAddresses are the local addresses on which the processes listen for TCP.
 func listeningAddresses(t *testing.T, processes map[int]string) []string {
