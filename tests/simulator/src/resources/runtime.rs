@@ -1,0 +1,119 @@
+//! Stage, boot, security, platform, version, services.
+
+use std::fmt::Write;
+
+use super::Draft;
+use crate::node::Node;
+use crate::proto::specs;
+
+pub fn drafts(node: &Node, kind: &str) -> Vec<Draft> {
+    match kind {
+        "MachineStatuses.runtime.talos.dev" => vec![machine_status(node)],
+        "BootIDs.runtime.talos.dev" => vec![boot_id(node)],
+        "SecurityStates.talos.dev" => {
+            let spec = specs::SecurityState::default();
+            let owner = "runtime.SecurityStateController";
+            vec![Draft::new("runtime", "SecurityStates.talos.dev", "securitystate", owner, &spec, "secureBoot: false\n".to_owned())]
+        }
+        "PlatformMetadatas.talos.dev" => vec![platform(node)],
+        "Versions.runtime.talos.dev" => {
+            let version = node.machine.spec.talos_version.clone();
+            let yaml = format!("name: Talos\nversion: {version}\n");
+            let spec = specs::Version { name: "Talos".to_owned(), version };
+            vec![Draft::new("runtime", "Versions.runtime.talos.dev", "version", "runtime.VersionController", &spec, yaml)]
+        }
+        "Services.v1alpha1.talos.dev" => services(node).into_iter().map(|service| service.draft()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn machine_status(node: &Node) -> Draft {
+    let (stage, unmet) = node.read(|state| (state.stage, state.unmet.clone()));
+    let ready = unmet.is_empty();
+    let mut yaml = format!("stage: {}\nstatus:\n    ready: {ready}\n", stage.text());
+    if ready {
+        yaml.push_str("    unmetConditions: []\n");
+    } else {
+        yaml.push_str("    unmetConditions:\n");
+        for (name, reason) in &unmet {
+            // Writing into a String cannot fail.
+            let _ok = write!(yaml, "        - name: {name}\n          reason: {reason}\n");
+        }
+    }
+    let unmet_conditions = unmet.into_iter().map(|(name, reason)| specs::UnmetCondition { name, reason }).collect();
+    let spec = specs::MachineStatus {
+        stage: stage as i32,
+        status: Some(specs::MachineStatusStatus { ready, unmet_conditions }),
+    };
+    let owner = "runtime.MachineStatusController";
+    Draft::new("runtime", "MachineStatuses.runtime.talos.dev", "machine", owner, &spec, yaml)
+}
+
+fn boot_id(node: &Node) -> Draft {
+    let boot_id = node.read(|state| state.boot_id.clone());
+    let yaml = format!("bootID: {boot_id}\n");
+    let spec = specs::BootId { boot_id };
+    Draft::new("runtime", "BootIDs.runtime.talos.dev", "boot-id", "runtime.BootIDController", &spec, yaml)
+}
+
+fn platform(node: &Node) -> Draft {
+    let platform = if node.machine.spec.container { "container" } else { "metal" }.to_owned();
+    let hostname = node.machine.hostname.clone();
+    let yaml = format!("platform: {platform}\nhostname: {hostname}\ninstanceType: 2CPU-2048RAM\n");
+    let spec = specs::PlatformMetadata { platform, hostname, instance_type: "2CPU-2048RAM".to_owned(), ..Default::default() };
+    let owner = "network.PlatformConfigApplyController";
+    Draft::new("runtime", "PlatformMetadatas.talos.dev", "platformmetadata", owner, &spec, yaml)
+}
+
+/// A Talos service.
+pub struct Service {
+    /// Its ID.
+    pub id: &'static str,
+    /// `Running` or `Preparing` or `Waiting`.
+    pub state: &'static str,
+    /// Last event.
+    pub message: &'static str,
+    /// Health is known to be good.
+    pub healthy: bool,
+    /// Health is unknown.
+    pub unknown: bool,
+}
+
+impl Service {
+    fn running(id: &'static str) -> Self {
+        Self { id, state: "Running", message: "Health check successful", healthy: true, unknown: false }
+    }
+
+    fn waiting(id: &'static str) -> Self {
+        let message = "Waiting for etcd spec";
+        Self { id, state: "Preparing", message, healthy: false, unknown: true }
+    }
+
+    fn draft(self) -> Draft {
+        let running = self.state == "Running";
+        let (healthy, unknown) = (self.healthy, self.unknown);
+        let yaml = format!("running: {running}\nhealthy: {healthy}\nunknown: {unknown}\n");
+        let spec = specs::Service { running, healthy, unknown };
+        Draft::new("runtime", "Services.v1alpha1.talos.dev", self.id, "v1alpha1.ServiceController", &spec, yaml)
+    }
+}
+
+/// The services a machine runs now, ordered by ID.
+pub fn services(node: &Node) -> Vec<Service> {
+    let (configured, control_plane, etcd, runtime) = node.read(|state| {
+        (state.config.is_some(), state.is_control_plane(), state.etcd_running, state.runtime)
+    });
+    let mut services = vec![Service::running("apid"), Service::running("containerd")];
+    if configured {
+        services.push(if runtime { Service::running("cri") } else { Service::waiting("cri") });
+        if control_plane {
+            services.push(if etcd { Service::running("etcd") } else { Service::waiting("etcd") });
+        }
+        services.push(if runtime { Service::running("kubelet") } else { Service::waiting("kubelet") });
+    }
+    services.push(Service::running("machined"));
+    if control_plane {
+        services.push(Service::running("trustd"));
+    }
+    services
+}
