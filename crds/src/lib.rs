@@ -5,7 +5,7 @@
 //! [`all_crds`] makes; what needs other objects or the caller is the webhook's.
 
 // The documentation of fields is what `kubectl explain` prints: plain words, without Markdown.
-#![allow(clippy::doc_markdown, rustdoc::bare_urls)]
+#![allow(rustdoc::bare_urls)]
 
 mod address;
 mod cluster;

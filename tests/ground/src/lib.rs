@@ -5,6 +5,7 @@
 //! Nothing here reads the KUBECONFIG it finds around it, and all traffic stays on loopback.
 
 pub mod addresses;
+pub mod cluster;
 pub mod control_plane;
 pub mod controller;
 pub mod kubectl;
@@ -14,6 +15,7 @@ pub mod proxy;
 pub mod wait;
 pub mod world;
 
+pub use cluster::{ClusterSetup, GroundCluster};
 pub use control_plane::ControlPlane;
 pub use controller::{Controller, ControllerOptions};
 pub use kubectl::Kubectl;
