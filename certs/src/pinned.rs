@@ -43,3 +43,22 @@ impl FromStr for Fingerprint {
             .ok_or_else(|| FingerprintError(text.to_owned()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Leaf and value from the recordings of a real machine in maintenance mode.
+    const LEAF: &str = "-----BEGIN CERTIFICATE-----\nMIIBXzCCARGgAwIBAgIQUpK6HxFzJmdyntXhvn2HlzAFBgMrZXAwADAeFw0yNjEx\nMjkyMjU4MjBaFw0yNjExMzAyMjU4MjBaMCgxJjAkBgNVBAMTHW1haW50ZW5hbmNl\nLXNlcnZpY2UudGFsb3MuZGV2MCowBQYDK2VwAyEA/66baLN5baWeiysJfM8Iizya\nWWrSF6j2mdk/5Vl9skejeTB3MA4GA1UdDwEB/wQEAwIHgDATBgNVHSUEDDAKBggr\nBgEFBQcDATAfBgNVHSMEGDAWgBQUFIveh1BDPxA+mTBovS7+POaJNzAvBgNVHREE\nKDAmggZ0YWxvczGHBAoFAAKHBH8AAAGHEAAAAAAAAAAAAAAAAAAAAAEwBQYDK2Vw\nA0EAOfER9d/JjpgoBLD1FXGUOI8dyhqkC0lB1lpb8E2OzfSuFpiZF7q9h6DbqBd3\n4S4X0HJY5J8TVykFzqmgobSzAA==\n-----END CERTIFICATE-----\n";
+    const SHOWN: &str = "6a71aMg8rs2dDPiuLecyL9e18nJPVoxry2MST0uIR7I=";
+
+    #[test]
+    fn the_fingerprint_is_what_talos_shows() {
+        let leaf = crate::keys::certificates(LEAF.as_bytes()).remove(0);
+        let fingerprint = Fingerprint::of_certificate(&leaf).expect("a certificate");
+        assert_eq!(fingerprint.to_string(), SHOWN);
+        assert_eq!(SHOWN.parse(), Ok(fingerprint));
+        assert_eq!(Fingerprint::of_certificate(b"none"), None);
+        assert!("6a71".parse::<Fingerprint>().is_err());
+    }
+}
