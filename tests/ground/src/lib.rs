@@ -12,6 +12,7 @@ pub mod kubectl;
 pub mod paths;
 pub mod pki;
 pub mod proxy;
+pub mod request;
 pub mod wait;
 pub mod world;
 
@@ -19,5 +20,6 @@ pub use cluster::{ClusterSetup, GroundCluster};
 pub use control_plane::ControlPlane;
 pub use controller::{Controller, ControllerOptions};
 pub use kubectl::Kubectl;
+pub use request::Request;
 pub use wait::eventually;
 pub use world::World;

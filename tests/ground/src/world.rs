@@ -2,9 +2,10 @@
 
 use crate::controller::{NAMESPACE, free_address, install};
 use crate::pki::KubernetesCa;
-use crate::{ControlPlane, Controller, ControllerOptions, Kubectl};
+use crate::{ClusterSetup, ControlPlane, Controller, ControllerOptions, GroundCluster, Kubectl};
 use anyhow::Result;
 use std::path::Path;
+use tokio::sync::OnceCell;
 
 /// A control plane with Ichor installed, and its controller.
 #[derive(Debug)]
@@ -35,6 +36,17 @@ impl World {
         let options = ControllerOptions::new(ichor, free_address()?);
         install(&plane.kubectl(), options.webhook.port()).await?;
         Ok((plane, options))
+    }
+
+    /// The one world of a test binary, started by whoever asks first.
+    pub async fn shared(ichor: &Path) -> Result<&'static Self> {
+        static WORLD: OnceCell<World> = OnceCell::const_new();
+        WORLD.get_or_try_init(|| Self::start(ichor)).await
+    }
+
+    /// Starts a simulated cluster that manages itself in this world's control plane.
+    pub async fn cluster(&self, setup: &ClusterSetup) -> Result<GroundCluster> {
+        GroundCluster::start(&self.plane, &self.plane, setup).await
     }
 
     /// kubectl as a person who holds exactly the role `ichor-operator`.

@@ -79,8 +79,8 @@ fn setup() -> ClusterSetup {
         orphans: 2,
         adjust: |node| {
             if node.name.contains("orphan") {
-                node.manufacturer = "Dell Inc.".to_owned();
-                node.product = "PowerEdge R640".to_owned();
+                node.manufacturer = "Dell Inc.".into();
+                node.product = "PowerEdge R640".into();
                 node.user_volumes = vec!["data".to_owned()];
             }
         },
