@@ -94,7 +94,6 @@ pub async fn create_reclaim(
     let params = PostParams {
         dry_run,
         field_manager: Some(FIELD_MANAGER.to_owned()),
-        ..PostParams::default()
     };
     let requests = requests(client, request);
     bounded("creating the request", requests.create(&params, request)).await

@@ -164,8 +164,8 @@ pub async fn store(
 ) -> Result<StoredSecret, ActionError> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let params = PostParams {
+        dry_run: false,
         field_manager: Some(FIELD_MANAGER.to_owned()),
-        ..PostParams::default()
     };
     let secret = secret(namespace, talosconfig);
     let stored = bounded("storing the talosconfig", secrets.create(&params, &secret)).await?;

@@ -30,7 +30,7 @@ pub fn lay_out(text: &str, width: usize) -> Vec<String> {
 }
 
 fn lay_out_paragraph(paragraph: &str, width: usize) -> Vec<String> {
-    if columns(paragraph) <= width {
+    if columns(paragraph) <= width || is_command(paragraph) {
         return vec![paragraph.to_owned()];
     }
     let Some((prose, command)) = split_command(paragraph) else {
@@ -46,9 +46,13 @@ fn split_command(paragraph: &str) -> Option<(&str, &str)> {
     paragraph.match_indices(": ").find_map(|(at, _)| {
         let (prose, rest) = paragraph.split_at(at + 1);
         let command = rest.trim_start();
-        let known = PROGRAMS.iter().any(|program| command.starts_with(program));
-        known.then_some((prose, command))
+        is_command(command).then_some((prose, command))
     })
+}
+
+fn is_command(text: &str) -> bool {
+    let text = text.trim_start();
+    PROGRAMS.iter().any(|program| text.starts_with(program))
 }
 
 /// Breaks prose at spaces; a word longer than a line stays whole.
@@ -101,6 +105,18 @@ mod tests {
             [
                 "this machine still runs the configuration of prod. To keep it instead:",
                 "  ichor adopt --cluster prod --add-machine 10.5.0.7",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_command_on_its_own_line_is_never_broken() {
+        let text = "Go on with\n  kubectl patch machinereclaim x --type merge";
+        assert_eq!(
+            lay_out(text, 20),
+            [
+                "Go on with",
+                "  kubectl patch machinereclaim x --type merge"
             ]
         );
     }
