@@ -139,7 +139,8 @@ mod tests {
         headers.insert(header::CONTENT_LENGTH, http::HeaderValue::from_static("11"));
         let never =
             axum::body::Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
-        let read = read(&Budget::default(), &headers, never, 10).await;
+        let budget = Budget::default();
+        let read = read(&budget, &headers, never, 10).await;
         assert_eq!(read.map(|_| ()), Err(BodyError::TooLarge(10)));
     }
 

@@ -24,6 +24,8 @@ mod ports;
 mod review;
 mod server;
 mod state;
+#[cfg(any(test, feature = "stub"))]
+pub mod stub;
 
 pub use field::{Cause, FieldError};
 pub use handler::{MAX_BODY_BYTES, MUTATE_MACHINERECLAIMS, VALIDATE_MACHINERECLAIMS, router};

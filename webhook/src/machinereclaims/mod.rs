@@ -8,6 +8,8 @@ mod observe;
 mod rules;
 mod snapshot;
 mod stored;
+#[cfg(test)]
+mod tests;
 mod unknown;
 mod verdict;
 

@@ -20,6 +20,9 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 const MAX_HEAD: u32 = 32 << 10;
 /// How often a quiet HTTP/2 peer is asked whether it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// How long a drain waits for the first request of a connection: HTTP/2 has no GOAWAY before the peer's
+/// preface.
+const UNUSED_DRAIN: Duration = Duration::from_secs(1);
 
 /// Serves the connection until it ends, and counts how.
 pub(super) async fn run(stream: TcpStream, shared: &Shared) {
@@ -76,14 +79,16 @@ async fn requests(stream: TlsStream<TcpStream>, shared: &Shared) -> &'static str
             () = shared.draining.cancelled(), if !going => {
                 going = true;
                 connection.as_mut().graceful_shutdown();
+                quiet.set(activity.quiet(UNUSED_DRAIN, Duration::MAX));
             }
-            // A peer that never asked anything has no request to lose.
-            () = &mut quiet, if !going => {
+            () = quiet.as_mut() => {
+                // A peer that never asked anything has no request to lose, and need not hear of GOAWAY.
                 if !activity.ever() {
                     return "silent";
                 }
                 going = true;
                 connection.as_mut().graceful_shutdown();
+                quiet.set(activity.quiet(UNUSED_DRAIN, Duration::MAX));
             }
         }
     }

@@ -8,6 +8,8 @@
 mod accept;
 mod activity;
 mod connection;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 pub use tls::{TlsError, server_config};
@@ -44,7 +46,7 @@ impl Default for ServeOptions {
             max_connections: 256,
             handshake_timeout: Duration::from_secs(5),
             header_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(300),
+            idle_timeout: Duration::from_mins(5),
             shutdown_grace: Duration::ZERO,
             drain_timeout: Duration::from_secs(10),
         }

@@ -1,0 +1,125 @@
+//! Tables of the rules: for each an accepted and a refused example.
+
+mod consent;
+mod gates;
+mod malformed;
+mod mutation;
+mod references;
+mod requests;
+mod shape;
+mod warnings;
+
+use super::*;
+use crate::ports::{Access, ClusterLookup};
+use ichor_crds::{
+    LocalReference, MachineReclaimSpec, MachineReclaimStatus, ReclaimInspection, ReclaimPhase,
+    TALOSCONFIG_SECRET_TYPE,
+};
+
+pub(super) const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f463133";
+pub(super) const SWAPPED: &str = "44454c4c-4200-1035-8052-b4c04f463133";
+pub(super) const OTHER_UUID: &str = "9f0c0000-0042-3510-8052-b4c04f463134";
+
+/// A spec with the credentials of cluster `prod`.
+pub(super) fn orphan() -> MachineReclaimSpec {
+    MachineReclaimSpec {
+        address: "10.5.0.7".to_owned(),
+        cluster_ref: Some(LocalReference::new("prod")),
+        cluster_credentials: Some(true),
+        ..MachineReclaimSpec::default()
+    }
+}
+
+/// A spec with a pasted talosconfig.
+pub(super) fn pasted() -> MachineReclaimSpec {
+    MachineReclaimSpec {
+        address: "10.5.0.7".to_owned(),
+        credential_secret_ref: Some(LocalReference::new("pasted")),
+        ..MachineReclaimSpec::default()
+    }
+}
+
+/// `spec` with a change.
+pub(super) fn with(
+    mut spec: MachineReclaimSpec,
+    change: impl FnOnce(&mut MachineReclaimSpec),
+) -> MachineReclaimSpec {
+    change(&mut spec);
+    spec
+}
+
+/// `spec` with a typed UUID.
+pub(super) fn confirmed(spec: MachineReclaimSpec, uuid: &str) -> MachineReclaimSpec {
+    with(spec, |spec| spec.confirm_uuid = Some(uuid.to_owned()))
+}
+
+/// A status whose inspection found `UUID`.
+pub(super) fn inspected_status() -> MachineReclaimStatus {
+    let mut inspection = ReclaimInspection::default();
+    inspection.identity.uuid = UUID.to_owned();
+    MachineReclaimStatus {
+        phase: ReclaimPhase::AwaitingConfirmation,
+        inspection: Some(inspection),
+        ..MachineReclaimStatus::default()
+    }
+}
+
+pub(super) fn create(spec: MachineReclaimSpec) -> Change {
+    Change::Create { spec }
+}
+
+pub(super) fn update(
+    old: MachineReclaimSpec,
+    status: MachineReclaimStatus,
+    spec: MachineReclaimSpec,
+) -> Change {
+    Change::Spec {
+        spec,
+        old,
+        status: Box::new(status),
+    }
+}
+
+/// A snapshot of alice's request in which everything asked for is well.
+pub(super) fn snapshot(change: Change) -> Snapshot {
+    let facts = Facts {
+        caller: "alice".to_owned(),
+        namespace: "ichor-system".to_owned(),
+        name: "reclaim-x7k2p".to_owned(),
+        requested_by: Some("alice".to_owned()),
+        old_requested_by: Some("alice".to_owned()),
+        ichor_namespace: "ichor-system".to_owned(),
+        allow_local_addresses: false,
+        change,
+    };
+    let asked = facts.questions();
+    let kind = TALOSCONFIG_SECRET_TYPE.to_owned();
+    let findings = Findings {
+        reclaim: asked.reclaim.then_some(Ok(Access::Allowed)),
+        cluster: asked.cluster.map(|_| Ok(ClusterLookup::Found)),
+        secret_access: asked.secret.as_ref().map(|_| Ok(Access::Allowed)),
+        secret_type: asked.secret.map(|_| Ok(Some(kind))),
+        others: asked.others.then_some(Ok(Vec::new())),
+    };
+    Snapshot { facts, findings }
+}
+
+/// The texts of the field errors that the judge finds; nothing when it allows.
+pub(super) fn field_errors(snapshot: &Snapshot) -> Vec<String> {
+    match judge(snapshot).denial {
+        None => Vec::new(),
+        Some(Denial::Invalid(errors)) => errors.iter().map(ToString::to_string).collect(),
+        Some(other) => panic!("no field errors but {other:?}"),
+    }
+}
+
+/// Asserts that there are as many errors as `want`s and that each contains its.
+pub(super) fn assert_errors(snapshot: &Snapshot, want: &[&str]) {
+    let errors = field_errors(snapshot);
+    let all = errors.len() == want.len()
+        && errors
+            .iter()
+            .zip(want)
+            .all(|(error, want)| error.contains(want));
+    assert!(all, "{errors:#?}\ninstead of {want:#?}");
+}

@@ -1,0 +1,120 @@
+//! Clients that say nothing, too little or nonsense block nobody and are cut off.
+
+use super::ground::{Client, Ground, options};
+use http::StatusCode;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const SHORT: Duration = Duration::from_millis(150);
+
+/// Reads until the server closes.
+async fn closed(stream: &mut (impl AsyncReadExt + Unpin)) {
+    let mut sink = Vec::new();
+    let end = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut sink));
+    // A reset or a missing close_notify is an end, too.
+    drop(end.await.expect("the server closes in time"));
+}
+
+async fn serves(ground: &Ground) {
+    let mut client = Client::over(ground.connect("h2").await.expect("a handshake")).await;
+    assert_eq!(
+        client.post("/fast").await.expect("an answer"),
+        StatusCode::OK
+    );
+}
+
+#[tokio::test]
+async fn silent_clients_block_nobody() {
+    let ground = Ground::start(options()).await;
+    let mut silent = Vec::new();
+    for _ in 0..50 {
+        silent.push(
+            TcpStream::connect(ground.address)
+                .await
+                .expect("a connection"),
+        );
+    }
+    serves(&ground).await;
+    // They hold nothing up at the end, either.
+    ground.stop().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn a_handshake_has_its_time() {
+    let mut options = options();
+    options.handshake_timeout = SHORT;
+    let ground = Ground::start(options).await;
+    let mut silent = TcpStream::connect(ground.address)
+        .await
+        .expect("a connection");
+    closed(&mut silent).await;
+    ground
+        .eventually(r#"connections_total{outcome="handshake_timeout"} 1"#)
+        .await;
+    ground.stop().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn at_the_limit_the_next_connection_waits_and_is_served() {
+    let mut options = options();
+    options.handshake_timeout = SHORT;
+    options.max_connections = 2;
+    let ground = Ground::start(options).await;
+    let mut silent = Vec::new();
+    for _ in 0..2 {
+        silent.push(
+            TcpStream::connect(ground.address)
+                .await
+                .expect("a connection"),
+        );
+    }
+    ground.eventually("ichor_webhook_connections_open 2").await;
+    serves(&ground).await;
+    ground.stop().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn a_slow_head_is_cut_off() {
+    let mut options = options();
+    options.header_timeout = SHORT;
+    let ground = Ground::start(options).await;
+    let mut slow = ground.connect("http/1.1").await.expect("a handshake");
+    slow.write_all(b"POST /fast HTTP/1.1\r\nHost: loc")
+        .await
+        .expect("a part of a head");
+    serves(&ground).await;
+    closed(&mut slow).await;
+    ground.stop().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn a_client_that_shakes_hands_and_says_nothing_is_cut_off() {
+    let mut options = options();
+    options.header_timeout = SHORT;
+    let ground = Ground::start(options).await;
+    for alpn in ["h2", "http/1.1"] {
+        let mut silent = ground.connect(alpn).await.expect("a handshake");
+        closed(&mut silent).await;
+    }
+    ground.eventually("ichor_webhook_connections_open 0").await;
+    ground.stop().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn nonsense_is_a_failed_handshake() {
+    let ground = Ground::start(options()).await;
+    let mut plain = TcpStream::connect(ground.address)
+        .await
+        .expect("a connection");
+    plain
+        .write_all(b"GET / HTTP/1.1\r\n\r\n")
+        .await
+        .expect("plain text");
+    closed(&mut plain).await;
+    ground
+        .eventually(r#"connections_total{outcome="handshake_failed"} 1"#)
+        .await;
+    serves(&ground).await;
+    ground.stop().await.expect("a clean end");
+}
