@@ -1,5 +1,5 @@
 //! Admission of machinereclaims: request → facts (`stored`, pure) → findings (`observe`, asks) →
-//! verdict ([`judge`], pure), and the patch of the mutating webhook (`mutate`, pure).
+//! verdict ([`judge()`], pure), and the patch of the mutating webhook (`mutate`, pure).
 
 mod audit;
 mod judge;
