@@ -194,7 +194,14 @@ impl Fleet {
         config::generate(&cluster.bundle, &cluster.spec.name, endpoint, hostname, role)
     }
 
-    /// Etcd members of a cluster as (id, hostname, learner, running).
+    /// Begins to keep the Kubernetes Nodes of a cluster's machines, for a control plane that came after the fleet.
+    pub async fn keep_kubernetes(&self, cluster: &str, kubeconfig: &str) -> Result<()> {
+        let client = crate::kube::client(kubeconfig).await?;
+        crate::kube::keep(&self.shared, client, self.cluster(cluster)?.bundle.cluster_id());
+        Ok(())
+    }
+
+    /// Etcd members of a cluster, in the order they joined.
     pub fn etcd_members(&self, cluster: &str) -> Result<Vec<crate::etcd::Member>> {
         let id = self.cluster(cluster)?.bundle.cluster_id().to_owned();
         Ok(lock(&self.shared.etcd).get(&id).map(|etcd| etcd.members().to_vec()).unwrap_or_default())

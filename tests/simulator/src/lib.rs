@@ -36,6 +36,7 @@
 
 mod calls;
 mod config;
+mod control;
 mod etcd;
 mod fleet;
 mod kube;
@@ -49,6 +50,7 @@ mod serve;
 mod spec;
 
 pub use calls::{Action, Call, Fault};
+pub use control::{bind_control, serve_control};
 pub use etcd::Member;
 pub use fleet::{Fleet, PORT};
 pub use node::{NodeHandle, Stage};
