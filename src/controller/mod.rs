@@ -1,6 +1,14 @@
 //! The controller: reconcilers, which only the leader runs, and the admission webhook, which every replica serves.
 
 mod args;
+mod clusters;
+mod context;
+mod events;
+mod kubernetes;
+pub mod lock;
+pub mod reclaim;
+mod store;
+mod workers;
 
 pub use args::ControllerArgs;
 

@@ -1,0 +1,102 @@
+//! The reclaim of a machine (record 0136, DESIGN section 11).
+//!
+//! One reconcile: [`observe`] reads the request and what is around it → [`decide`] says the next step → where the
+//! step needs the machine, [`inspect`] reads it and [`assess`] judges it → [`act`] carries the step out (the reset in
+//! `reset`, what follows it in `watch`) → [`status`] says what is written. `assess`, `decide`, `facts`, `quorum`,
+//! `watching`, `node` and `status` are pure: tables test them.
+
+mod act;
+mod assess;
+pub mod decide;
+mod facts;
+mod inspect;
+mod node;
+mod observe;
+mod quorum;
+mod reset;
+mod status;
+mod trouble;
+mod watch;
+mod watching;
+
+use crate::controller::context::Context;
+use crate::controller::lock::Purpose;
+use ichor_crds::conditions::OVERDUE;
+use ichor_crds::conditions::reclaim as reason;
+use ichor_crds::{MachineReclaim, MachineReclaimSpec, MachineReclaimStatus, NodeAddress};
+use kube::{Resource, ResourceExt};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Reconciles the request of a name; gives when it is to be looked at again.
+///
+/// # Errors
+/// What is transient: the caller tries again with a growing pause.
+pub async fn reconcile(context: &Context, name: &str) -> anyhow::Result<Option<Duration>> {
+    if let Some(rest) = ended(context, name) {
+        return Ok(Some(rest));
+    }
+    let snapshot = match observe::snapshot(context, name).await {
+        Ok(Some(snapshot)) => snapshot,
+        Ok(None) => return Ok(None),
+        Err(trouble::Trouble::Transient(error)) => return Err(error),
+        Err(trouble::Trouble::Wait(_) | trouble::Trouble::End(_)) => return Ok(Some(context.settings.recheck)),
+    };
+    let step = decide::next(&snapshot, &context.settings);
+    tracing::debug!(request = name, ?step, "decided");
+    match act::carry_out(context, &snapshot, step).await {
+        Ok(again) => Ok(again),
+        Err(trouble) => act::report(context, &snapshot.request, trouble).await,
+    }
+}
+
+/// Ended requests are many and stay: the cache is enough to leave them alone.
+fn ended(context: &Context, name: &str) -> Option<Duration> {
+    let cached = context.reclaims.named(&context.namespace, name)?;
+    let status = cached.status.as_ref().filter(|status| status.phase.is_final())?;
+    let age = decide::elapsed(status.completed_at.as_ref()?.0, crate::runtime::clock::now());
+    context.settings.history.checked_sub(age).filter(|rest| !rest.is_zero())
+}
+
+/// A request was deleted: what was sent is not recalled, and an Event says so (DESIGN section 18, decision 15). There is no
+/// finalizer, so that a request can always be deleted.
+pub async fn deleted(context: &Context, request: &MachineReclaim) {
+    context.locks.release(&purpose(request)).await;
+    let status = request.status.clone().unwrap_or_default();
+    let Some(record) = status.reset.filter(|_| !status.phase.is_final()) else {
+        return;
+    };
+    let at = record.recorded_at.map(|at| at.0.to_string()).unwrap_or_default();
+    let node = status.inspection.as_ref().and_then(node::name_of);
+    let node = node.map(|name| format!(" Its Kubernetes Node is left: kubectl delete node {name}")).unwrap_or_default();
+    let note = format!(
+        "the reset of machine {} ({}) was recorded at {at}; deleting the request recalls nothing that was sent, and Ichor does not follow the machine any more.{node}",
+        record.identity.uuid, request.spec.address
+    );
+    context.events.publish(&request.object_ref(&()), true, reason::RESETTING, &note).await;
+}
+
+/// Whether a machine whose reset is recorded takes part in its cluster no more, as far as others have to wait for it: its
+/// member is gone, it is back in maintenance mode, the request has ended, or it is overdue.
+pub fn left_the_cluster(status: &MachineReclaimStatus) -> bool {
+    let progress = status.progress.as_ref();
+    let gone = progress.is_some_and(|seen| seen.member_gone_at.is_some() || seen.returned_at.is_some());
+    let overdue = status.conditions.iter().any(|condition| condition.type_ == OVERDUE);
+    gone || overdue || status.phase.is_final()
+}
+
+/// What a request holds locks as.
+fn purpose(request: &MachineReclaim) -> Purpose {
+    Purpose {
+        name: format!("machinereclaim/{}", request.name_any()),
+        uid: request.metadata.uid.clone().unwrap_or_default(),
+    }
+}
+
+/// The address of the machine.
+fn address(spec: &MachineReclaimSpec) -> Result<IpAddr, trouble::Trouble> {
+    let parsed = spec.address.parse::<NodeAddress>();
+    parsed.map(NodeAddress::ip).map_err(|error| {
+        trouble::Trouble::End(decide::Ending::refused(reason::REFUSED, error.to_string()))
+    })
+}

@@ -1,0 +1,165 @@
+//! What a reconcile reads of the API server, and of a machine whose reset is recorded.
+
+use super::decide::{Snapshot, Wait};
+use super::facts::{ApprovedMachine, Rival};
+use super::inspect::{self, Source};
+use super::trouble::Trouble;
+use super::watching::Sight;
+use crate::controller::context::Context;
+use crate::controller::store::Guarded;
+use crate::runtime::clock;
+use ichor_crds::conditions::reclaim as reason;
+use ichor_crds::{Approval, IdentityMatch, MachineReclaim, NodeAddress, ResetRecord, SystemUuid, TalosMachine};
+use ichor_talos::{Class, Connection, Fingerprint, Kind, TalosError};
+use kube::ResourceExt;
+use kube::api::ListParams;
+use std::net::IpAddr;
+
+/// Requests per page.
+const PAGE: u32 = 500;
+
+/// The snapshot of one reconcile; `None` when the request is gone or cannot be decoded.
+pub async fn snapshot(context: &Context, name: &str) -> Result<Option<Snapshot>, Trouble> {
+    let found: Option<Guarded<MachineReclaim>> = context.requests.get_opt(name).await?;
+    let Some(Ok(request)) = found.map(|found| found.0) else {
+        return Ok(None);
+    };
+    let named = request.spec.cluster_ref.as_ref();
+    Ok(Some(Snapshot {
+        now: clock::now(),
+        cluster_found: named.is_none_or(|named| context.clusters.named(&named.name).is_some()),
+        rivals: context.reclaims.collect(|other| Some(Rival::of(other))),
+        request,
+    }))
+}
+
+/// The other requests, read live: right before the record a cache is not enough (FAULTS 18).
+pub async fn rivals_live(context: &Context) -> Result<Vec<Rival>, Trouble> {
+    let mut page = ListParams::default().limit(PAGE);
+    let mut rivals = Vec::new();
+    loop {
+        let list = context.requests.list(&page).await?;
+        rivals.extend(list.items.iter().filter_map(|request| request.0.as_ref().ok()).map(Rival::of));
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page.continue_token = Some(token),
+            None => return Ok(rivals),
+        }
+    }
+}
+
+/// The approved machines with this UUID in either byte order, read live: a machine may have been approved a moment ago.
+/// TalosMachines are named by their UUID. One that cannot be decoded may be approved, so it is waited for.
+pub async fn approved(context: &Context, uuid: Option<SystemUuid>) -> Result<Vec<ApprovedMachine>, Trouble> {
+    let mut approved = Vec::new();
+    let Some(uuid) = uuid else {
+        return Ok(approved);
+    };
+    for name in [uuid.to_string(), uuid.swapped().to_string()] {
+        match context.machines_live.get_opt(&name).await?.map(|found| found.0) {
+            Some(Ok(machine)) if machine.is_approved() => approved.extend(view(&machine)),
+            None | Some(Ok(_)) => {}
+            Some(Err(_)) => {
+                return Err(Trouble::Wait(Wait::new(
+                    reason::NOT_READY,
+                    format!("TalosMachine {name} cannot be decoded, so whether this machine is approved is not known"),
+                )));
+            }
+        }
+    }
+    Ok(approved)
+}
+
+fn view(machine: &TalosMachine) -> Option<ApprovedMachine> {
+    let node_name = machine.status.as_ref().and_then(|status| status.node_name.clone());
+    Some(ApprovedMachine {
+        uuid: machine.name_any().parse().ok()?,
+        name: machine.spec.hostname.clone().or(node_name).unwrap_or_else(|| machine.name_any()),
+        cluster: machine.spec.cluster_ref.as_ref().map(|cluster| cluster.name.clone()).unwrap_or_default(),
+    })
+}
+
+/// Looks at a machine whose reset is recorded: at its address, and where discovery saw the same identity.
+pub async fn sight(context: &Context, request: &MachineReclaim, record: &ResetRecord, address: IpAddr) -> Sight {
+    let source = inspect::source(context, &request.spec).await.ok();
+    let here = at_address(context, source.as_ref(), address).await;
+    let is_ours = match &here {
+        Sight::Maintenance { identity, .. } | Sight::Configured { identity, .. } => {
+            record.identity.compare(identity) == IdentityMatch::Same
+        }
+        Sight::Silence | Sight::Unclear => false,
+    };
+    if is_ours {
+        return here;
+    }
+    elsewhere(context, record, address).await.unwrap_or(here)
+}
+
+async fn at_address(context: &Context, source: Option<&Source>, address: IpAddr) -> Sight {
+    // Without its credential, only what anybody can see is left.
+    let Some(source) = source else {
+        return in_maintenance(context, address, None).await;
+    };
+    match context.dialer.connect(address, &source.credential).await {
+        Ok(connection) => configured(&connection).await.unwrap_or_else(|error| unseen(&error)),
+        Err(error) if matches!(error.kind(), Kind::Maintenance | Kind::WrongCa) => {
+            in_maintenance(context, address, None).await
+        }
+        Err(error) => unseen(&error),
+    }
+}
+
+async fn configured(connection: &Connection) -> Result<Sight, TalosError> {
+    let (identity, boot_id, stage) =
+        tokio::try_join!(connection.identity(), connection.boot_id(), connection.stage())?;
+    Ok(Sight::Configured {
+        identity: inspect::machine_identity(&identity),
+        boot_id,
+        stage,
+    })
+}
+
+async fn in_maintenance(context: &Context, address: IpAddr, pin: Option<Fingerprint>) -> Sight {
+    let seen = async {
+        let connection = context.dialer.connect_maintenance(address, pin).await?;
+        connection.identity().await
+    };
+    match seen.await {
+        Ok(identity) => Sight::Maintenance {
+            identity: inspect::machine_identity(&identity),
+            address: address.to_string(),
+        },
+        Err(error) => unseen(&error),
+    }
+}
+
+fn unseen(error: &TalosError) -> Sight {
+    match error.class() {
+        Class::Unreachable => Sight::Silence,
+        _ => Sight::Unclear,
+    }
+}
+
+/// "A machine that returns at another address completes it when discovery sees the same identity" (DESIGN section 18,
+/// decision 15): a pending TalosMachine with this identity in maintenance mode says where to look. What it says is
+/// read again from the machine itself, under the fingerprint that discovery saw.
+async fn elsewhere(context: &Context, record: &ResetRecord, not: IpAddr) -> Option<Sight> {
+    let places = context.machines.collect(|machine| place(machine, record, not));
+    for (address, fingerprint) in places {
+        let sight = in_maintenance(context, address, Some(fingerprint)).await;
+        if matches!(sight, Sight::Maintenance { .. }) {
+            return Some(sight);
+        }
+    }
+    None
+}
+
+fn place(machine: &TalosMachine, record: &ResetRecord, not: IpAddr) -> Option<(IpAddr, Fingerprint)> {
+    if machine.spec.approval != Approval::Pending
+        || machine.spec.identity.compare(&record.identity) != IdentityMatch::Same
+    {
+        return None;
+    }
+    let fingerprint = machine.status.as_ref()?.maintenance_fingerprint.as_ref()?.parse().ok()?;
+    let address = machine.dial_endpoint()?.parse::<NodeAddress>().ok()?.ip();
+    (address != not).then_some((address, fingerprint))
+}

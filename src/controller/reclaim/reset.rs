@@ -1,0 +1,183 @@
+//! The reset itself: lock, fresh look, record, send, in this order, at most once (DESIGN section 18, decisions 1 to 4).
+
+use super::act::{look, write};
+use super::assess::Assessment;
+use super::decide::{self, Snapshot, Step, Wait};
+use super::facts::{Facts, Rival};
+use super::observe;
+use super::purpose;
+use super::status::Draft;
+use super::trouble::Trouble;
+use crate::controller::context::Context;
+use crate::controller::lock::Blocked;
+use crate::controller::store::Guarded;
+use crate::runtime::clock;
+use crate::runtime::fence::Fence;
+use ichor_crds::conditions::reclaim as reason;
+use ichor_crds::{MachineReclaim, ResetRecord};
+use ichor_talos::{Connection, Outcome, ResetRequest, TalosError};
+use kube::ResourceExt;
+use kube::api::PostParams;
+use std::time::Duration;
+
+/// Resets the machine of a request whose consent was given.
+pub(super) async fn reset(
+    context: &Context,
+    snapshot: &Snapshot,
+    cluster: Option<&str>,
+) -> Result<Option<Duration>, Trouble> {
+    let purpose = purpose(&snapshot.request);
+    let lock = match cluster {
+        Some(cluster) => Some(acquire(context, cluster, &purpose).await?),
+        None => None,
+    };
+    let outcome = under_lock(context, snapshot, lock.as_ref()).await;
+    // What was recorded keeps the lock until the member is gone; nothing else holds up the others.
+    if !matches!(outcome, Ok(Sent::Recorded)) {
+        context.locks.release(&purpose).await;
+    }
+    match outcome? {
+        Sent::Recorded => Ok(Some(context.settings.watch)),
+        Sent::Step(step) => match step {
+            Step::AwaitPerson(consent) => {
+                let draft = Draft::of(&snapshot.request, clock::now()).awaiting(&consent);
+                write(context, &snapshot.request, draft.finish()).await?;
+                Ok(None)
+            }
+            Step::Wait(wait) => Err(Trouble::Wait(wait)),
+            Step::End(ending) => Err(Trouble::End(ending)),
+            _ => Ok(Some(Duration::ZERO)),
+        },
+    }
+}
+
+async fn acquire(
+    context: &Context,
+    cluster: &str,
+    purpose: &crate::controller::lock::Purpose,
+) -> Result<Fence, Trouble> {
+    match context.locks.acquire_disruptive_lock(cluster, purpose).await {
+        Ok(fence) => Ok(fence),
+        Err(Blocked::Kubernetes(error)) => Err(error.into()),
+        Err(blocked) => Err(Trouble::Wait(Wait::new(reason::CLUSTER_LOCK_HELD, blocked.to_string()))),
+    }
+}
+
+/// What came of it.
+enum Sent {
+    /// The reset is recorded; it may have been sent.
+    Recorded,
+    /// It is not; another step follows.
+    Step(Step),
+}
+
+async fn under_lock(context: &Context, snapshot: &Snapshot, lock: Option<&Fence>) -> Result<Sent, Trouble> {
+    let request = &snapshot.request;
+    let dialer = context.dialer_within(lock);
+    let (connection, facts, assessment) = look(context, request, &dialer).await?;
+    let mut me = Rival::of(request);
+    me.uuid = facts.inspection.identity.system_uuid();
+    if let Some(ending) = decide::busy(&me, &observe::rivals_live(context).await?) {
+        return Ok(Sent::Step(Step::End(ending)));
+    }
+    let consented = snapshot.status().inspection.unwrap_or_default();
+    let decided = decide::before_reset(&request.spec, &consented, &facts, &assessment, clock::now());
+    let record = match decided {
+        Ok(record) => record,
+        Err(step) => return Ok(Sent::Step(step)),
+    };
+    let Some(recorded) = put_record(context, request, &facts, &assessment, record).await? else {
+        return Ok(Sent::Step(Step::Rest(None)));
+    };
+    send(context, &recorded, &connection, lock).await
+}
+
+/// Writes the record: a live read, then a PUT bound to what was read. Only the process whose PUT succeeds may send;
+/// a record that is found is never sent again (DESIGN section 18, decision 2).
+async fn put_record(
+    context: &Context,
+    request: &MachineReclaim,
+    facts: &Facts,
+    assessment: &Assessment,
+    record: ResetRecord,
+) -> Result<Option<MachineReclaim>, Trouble> {
+    let name = request.name_any();
+    let live: Option<Guarded<MachineReclaim>> = context.requests.get_opt(&name).await?;
+    let Some(Ok(live)) = live.map(|live| live.0) else {
+        return Ok(None);
+    };
+    let unchanged = live.metadata.uid == request.metadata.uid
+        && live.metadata.deletion_timestamp.is_none()
+        && live.spec == request.spec
+        && live.status.as_ref().is_some_and(|status| status.reset.is_none() && !status.phase.is_final());
+    if !unchanged {
+        return Ok(None);
+    }
+    let draft = Draft::of(&live, clock::now()).inspected(facts, assessment).recorded(record);
+    write(context, &live, draft.finish()).await.map(Some)
+}
+
+/// Sends the reset over the connection on which the identity was just read. From here on nothing is an error of the
+/// reconcile: the record stands, or it is taken back.
+async fn send(
+    context: &Context,
+    recorded: &MachineReclaim,
+    connection: &Connection,
+    lock: Option<&Fence>,
+) -> Result<Sent, Trouble> {
+    let record = recorded.status.as_ref().and_then(|status| status.reset.as_ref());
+    let Some(graceful) = record.map(|record| record.graceful) else {
+        // The API server did not keep what was written: nothing may be sent.
+        return Ok(Sent::Recorded);
+    };
+    let held = context.leader.deadline().is_ok() && lock.is_none_or(|lock| lock.deadline().is_ok());
+    if !held {
+        let text = "the lease ended before the reset was sent; nothing was sent";
+        return take_back(context, recorded, &Wait::new(reason::NOT_READY, text)).await;
+    }
+    tracing::info!(request = %recorded.name_any(), address = %connection.address(), graceful, "sending the reset");
+    context.metrics.reset_sent();
+    match connection.reset(ResetRequest { graceful }).await {
+        Ok(actor) => {
+            tracing::info!(request = %recorded.name_any(), %actor, "the reset was accepted");
+            accepted(context, recorded).await;
+            Ok(Sent::Recorded)
+        }
+        Err(error) if error.outcome() == Outcome::NotCarriedOut => {
+            take_back(context, recorded, &refused(&error)).await
+        }
+        Err(error) => {
+            // A deadline or a broken stream: it may have been carried out, so the record stays (decision 4).
+            tracing::warn!(request = %recorded.name_any(), %error, "the answer to the reset was not seen");
+            Ok(Sent::Recorded)
+        }
+    }
+}
+
+fn refused(error: &TalosError) -> Wait {
+    Wait::new(
+        reason::TALOS_CONNECT_FAILED,
+        format!("the reset was not carried out and is not recorded any more: {}", error.summary()),
+    )
+}
+
+/// Takes a record back whose request provably was not carried out (decision 4). Where that cannot be written, the
+/// record stays, and the watch finds the machine running.
+async fn take_back(context: &Context, recorded: &MachineReclaim, wait: &Wait) -> Result<Sent, Trouble> {
+    let draft = Draft::of(recorded, clock::now()).not_sent(wait);
+    match write(context, recorded, draft.finish()).await {
+        Ok(_) => Ok(Sent::Step(Step::Wait(wait.clone()))),
+        Err(_) => Ok(Sent::Recorded),
+    }
+}
+
+/// Notes that Talos answered. It is only a note: without it the record says that the answer was not seen.
+async fn accepted(context: &Context, recorded: &MachineReclaim) {
+    let mut changed = recorded.clone();
+    changed.status = Some(Draft::of(recorded, clock::now()).accepted().finish());
+    let name = recorded.name_any();
+    let written = context.statuses.replace_status(&name, &PostParams::default(), &changed).await;
+    if let Err(error) = written {
+        tracing::warn!(request = %name, %error, "the answer to the reset could not be noted");
+    }
+}
