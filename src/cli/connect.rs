@@ -1,7 +1,7 @@
 //! The connection to the API server, as kubectl would make it: the person's kubeconfig, so that Kubernetes
 //! RBAC and audit apply to everything a command does.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use std::path::PathBuf;
@@ -53,8 +53,9 @@ impl ConnectArgs {
             ..KubeConfigOptions::default()
         };
         if let Some(file) = &self.kubeconfig {
-            let kubeconfig = Kubeconfig::read_from(file)?;
-            return Ok(Config::from_custom_kubeconfig(kubeconfig, &options).await?);
+            let kubeconfig = Kubeconfig::read_from(file).map_err(|error| explain(&error))?;
+            let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+            return config.map_err(|error| explain(&error));
         }
         match Config::from_kubeconfig(&options).await {
             // Without any kubeconfig the command may run in a Pod, as kubectl does.
@@ -65,7 +66,26 @@ impl ConnectArgs {
                     "no kubeconfig was found: give one with --kubeconfig FILE or in KUBECONFIG",
                 )
             }
-            other => Ok(other?),
+            other => other.map_err(|error| explain(&error)),
         }
+    }
+}
+
+/// What is wrong with a kubeconfig, without a line of it: it may hold keys and tokens.
+fn explain(error: &KubeconfigError) -> anyhow::Error {
+    match error {
+        KubeconfigError::ReadConfig(cause, file) => {
+            anyhow!("the kubeconfig {} cannot be read: {cause}", file.display())
+        }
+        KubeconfigError::Parse(_) => {
+            anyhow!("the kubeconfig is not valid YAML, or not a kubeconfig")
+        }
+        KubeconfigError::LoadContext(name) => anyhow!("context \"{name}\" does not exist"),
+        KubeconfigError::CurrentContextNotSet => {
+            anyhow!(
+                "the kubeconfig has no current context: choose one (kubectl config use-context NAME)"
+            )
+        }
+        other => anyhow!("the kubeconfig cannot be used: {other}"),
     }
 }

@@ -83,7 +83,8 @@ pub fn is_uuid(typed: &str, inspection: &ReclaimInspection) -> bool {
     }
 }
 
-/// The cluster's name that has to be typed with force: Ichor's name of it, or what the machine calls it.
+/// The cluster's name that has to be typed with force: the one the assessment asks for, or else Ichor's name of
+/// it, or what the machine calls it.
 pub fn cluster_name<'a>(
     request: &'a MachineReclaim,
     inspection: &'a ReclaimInspection,
@@ -93,9 +94,9 @@ pub fn cluster_name<'a>(
         .cluster_ref
         .as_ref()
         .map(|cluster| &cluster.name);
-    inspection
-        .managed_cluster
-        .as_ref()
+    let needed = inspection.cluster_name_needed.as_ref();
+    needed
+        .or(inspection.managed_cluster.as_ref())
         .or(inspection.cluster_name.as_ref())
         .or(cluster_ref)
         .map(String::as_str)

@@ -152,7 +152,7 @@ impl Session {
         else {
             return Ok(None);
         };
-        if let Some(text) = story::mismatch(&self.request) {
+        if let Some(text) = story::objection(&self.request) {
             self.screen.say(&[Line::step(Label::Waiting, text)])?;
         }
         let preamble = ask::preamble(&self.request, &inspection);

@@ -47,7 +47,7 @@ pub fn next(request: &MachineReclaim) -> Next {
         return Next::End(status.phase);
     }
     let asks = status.phase == ReclaimPhase::AwaitingConfirmation && status.inspection.is_some();
-    if asks && (!is_confirmed(request) || mismatch(request).is_some()) {
+    if asks && (!is_confirmed(request) || objection(request).is_some()) {
         return Next::Ask;
     }
     Next::Wait
@@ -59,12 +59,16 @@ fn is_confirmed(request: &MachineReclaim) -> bool {
     spec.confirm_uuid.is_some() && (spec.force != Some(true) || spec.confirm_cluster_name.is_some())
 }
 
-/// What the controller says of a wrong UUID, where it has seen the one that is there now.
-pub fn mismatch(request: &MachineReclaim) -> Option<&str> {
+/// What the controller says to what was typed, once it has seen it: a wrong UUID, or a cluster's name that is
+/// missing or wrong.
+pub fn objection(request: &MachineReclaim) -> Option<&str> {
     let status = request.status.as_ref()?;
-    let condition = true_condition(status, conditions::UUID_MISMATCH)?;
+    let waits = |condition: &&Condition| condition.reason == reasons::AWAITING_CONFIRMATION;
+    let condition = true_condition(status, conditions::UUID_MISMATCH)
+        .or_else(|| true_condition(status, conditions::WAITING).filter(waits))?;
     let seen = condition.observed_generation.or(status.observed_generation);
-    (seen >= request.metadata.generation).then_some(condition.message.as_str())
+    let answers = seen >= request.metadata.generation && is_confirmed(request);
+    answers.then_some(condition.message.as_str())
 }
 
 impl Story {

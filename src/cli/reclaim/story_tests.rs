@@ -218,8 +218,20 @@ fn force_needs_the_clusters_name_before_it_is_confirmed() {
     let mut request = versions().swap_remove(3);
     request.spec.force = Some(true);
     assert_eq!(story::next(&request), Next::Ask);
-    request.spec.confirm_cluster_name = Some("prod".to_owned());
+    request.spec.confirm_cluster_name = Some("prd".to_owned());
     assert_eq!(story::next(&request), Next::Wait);
+    // The controller has seen it, and still asks.
+    let mut asks = condition(
+        conditions::WAITING,
+        reasons::AWAITING_CONFIRMATION,
+        "type prod",
+    );
+    asks.observed_generation = Some(2);
+    let asked = change(&request, ReclaimPhase::AwaitingConfirmation, |status| {
+        status.conditions = vec![asks];
+    });
+    assert_eq!(story::next(&asked), Next::Ask);
+    assert_eq!(story::objection(&asked), Some("type prod"));
 }
 
 #[test]
