@@ -41,9 +41,8 @@ impl ControllerOptions {
             "--recheck-interval=1s",
             "--watch-interval=200ms",
             "--observe-timeout=8s",
-            "--overdue-after=20s",
-            "--connect-timeout=2s",
-            "--call-timeout=3s",
+            "--overdue=20s",
+            "--log-format=text",
         ];
         Self {
             binary: binary.to_owned(),
@@ -89,7 +88,7 @@ impl Controller {
             .args(&options.flags)
             .env("KUBECONFIG", &kubeconfig)
             .env(
-                "RUST_LOG",
+                "ICHOR_LOG",
                 "info,ichor=debug,ichor_talos=debug,ichor_webhook=debug",
             )
             .env("POD_NAME", &options.name)

@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod control_plane;
 pub mod controller;
 pub mod kubectl;
+pub mod oracle;
 pub mod paths;
 pub mod pki;
 pub mod proxy;
