@@ -79,7 +79,9 @@ pub struct Clusters {
 
 impl std::fmt::Debug for Clusters {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Clusters").field("namespace", &self.namespace).finish_non_exhaustive()
+        f.debug_struct("Clusters")
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
     }
 }
 
@@ -133,7 +135,9 @@ impl Clusters {
         role: Role,
     ) -> Result<Credential, CredentialUnavailable> {
         let now = clock::now();
-        let client = self.certificates.client(&managed.bundle, address, role, now)?;
+        let client = self
+            .certificates
+            .client(&managed.bundle, address, role, now)?;
         let ca = managed.bundle.os_ca(now).map_err(MintError::from)?;
         Ok(Credential::minted(ca, &client)?)
     }
@@ -146,19 +150,29 @@ impl Clusters {
         }
         let text = value(&secret, name, TALOSCONFIG_KEY)?;
         let parsed = Talosconfig::parse(&String::from_utf8_lossy(&text.0));
-        parsed.and_then(|config| config.context(None)).map_err(|defect| CredentialUnavailable::Talosconfig {
-            secret: name.to_owned(),
-            defect,
-        })
+        parsed
+            .and_then(|config| config.context(None))
+            .map_err(|defect| CredentialUnavailable::Talosconfig {
+                secret: name.to_owned(),
+                defect,
+            })
     }
 
     async fn secret(&self, name: &str) -> Result<Secret, CredentialUnavailable> {
-        let found = self.secrets.get_opt(name).await.map_err(CredentialUnavailable::Kubernetes)?;
+        let found = self
+            .secrets
+            .get_opt(name)
+            .await
+            .map_err(CredentialUnavailable::Kubernetes)?;
         found.ok_or_else(|| CredentialUnavailable::NoSecret(name.to_owned()))
     }
 }
 
-fn value(secret: &Secret, name: &str, key: &'static str) -> Result<ByteString, CredentialUnavailable> {
+fn value(
+    secret: &Secret,
+    name: &str,
+    key: &'static str,
+) -> Result<ByteString, CredentialUnavailable> {
     let data = secret.data.as_ref().and_then(|data| data.get(key));
     data.cloned().ok_or_else(|| CredentialUnavailable::NoKey {
         secret: name.to_owned(),

@@ -84,3 +84,11 @@ where
 {
     Api::namespaced(client.clone(), namespace)
 }
+
+/// The APIs of one namespace, with objects that may not decode.
+pub fn api_guarded<K>(client: &Client, namespace: &str) -> Api<Guarded<K>>
+where
+    K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
+{
+    Api::namespaced(client.clone(), namespace)
+}

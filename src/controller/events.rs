@@ -1,9 +1,9 @@
 //! Kubernetes Events of Ichor: for what a person would want to know, repeated ones counted as a series.
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::ObjectMeta;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
-use k8s_openapi::api::core::v1::ObjectReference;
 
 /// Longest note the API server takes.
 const NOTE_MAX: usize = 1000;
@@ -29,9 +29,19 @@ impl Events {
     }
 
     /// Writes one Event about `regarding`.
-    pub async fn publish(&self, regarding: &ObjectReference, warning: bool, reason: &str, note: &str) {
+    pub async fn publish(
+        &self,
+        regarding: &ObjectReference,
+        warning: bool,
+        reason: &str,
+        note: &str,
+    ) {
         let event = Event {
-            type_: if warning { EventType::Warning } else { EventType::Normal },
+            type_: if warning {
+                EventType::Warning
+            } else {
+                EventType::Normal
+            },
             reason: reason.to_owned(),
             note: Some(note.chars().take(NOTE_MAX).collect()),
             action: reason.to_owned(),

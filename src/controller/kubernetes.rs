@@ -97,9 +97,17 @@ impl KubernetesAccess {
             why,
         };
         let endpoint = || AccessRefused::Endpoint(cluster.name.clone());
-        let ca = cluster.bundle.kubernetes_ca(now).map_err(|error| bundle(error.to_string()))?;
+        let ca = cluster
+            .bundle
+            .kubernetes_ca(now)
+            .map_err(|error| bundle(error.to_string()))?;
         let admin = kubernetes_admin(ca, now).map_err(|error| bundle(error.to_string()))?;
-        let url: http::Uri = cluster.object.spec.endpoint.parse().map_err(|_| endpoint())?;
+        let url: http::Uri = cluster
+            .object
+            .spec
+            .endpoint
+            .parse()
+            .map_err(|_| endpoint())?;
         if url.scheme_str() != Some("https") || !self.may_dial(&url) {
             return Err(endpoint());
         }
@@ -124,10 +132,11 @@ impl KubernetesAccess {
 
     fn ca(&self, cluster: &Managed) -> Result<Vec<u8>, AccessRefused> {
         let ca = cluster.bundle.kubernetes_ca(clock::now());
-        ca.map(|ca| ca.certificate_der().to_vec()).map_err(|error| AccessRefused::Bundle {
-            cluster: cluster.name.clone(),
-            why: error.to_string(),
-        })
+        ca.map(|ca| ca.certificate_der().to_vec())
+            .map_err(|error| AccessRefused::Bundle {
+                cluster: cluster.name.clone(),
+                why: error.to_string(),
+            })
     }
 }
 
@@ -165,7 +174,12 @@ impl Nodes {
     }
 
     /// Deletes exactly the object that was seen; false when it is another one by now.
-    pub async fn delete(&self, name: &str, uid: &str, resource_version: &str) -> Result<bool, AccessRefused> {
+    pub async fn delete(
+        &self,
+        name: &str,
+        uid: &str,
+        resource_version: &str,
+    ) -> Result<bool, AccessRefused> {
         let exactly = DeleteParams::default().preconditions(Preconditions {
             uid: Some(uid.to_owned()),
             resource_version: Some(resource_version.to_owned()),
@@ -181,7 +195,10 @@ impl Nodes {
         self.bounded(deleted).await
     }
 
-    async fn bounded<T>(&self, call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, AccessRefused> {
+    async fn bounded<T>(
+        &self,
+        call: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, AccessRefused> {
         match tokio::time::timeout(PATIENCE, call).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => {

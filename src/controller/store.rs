@@ -61,25 +61,25 @@ impl<K: Kind> Cache<K> {
     /// The objects that can be decoded.
     pub fn all(&self) -> Vec<K> {
         let state = self.0.state();
-        state.iter().filter_map(|object| object.0.as_ref().ok().cloned()).collect()
+        state
+            .iter()
+            .filter_map(|object| object.0.as_ref().ok().cloned())
+            .collect()
     }
 
     /// What `pick` makes of each object that can be decoded.
     pub fn collect<T>(&self, pick: impl Fn(&K) -> Option<T>) -> Vec<T> {
         let state = self.0.state();
-        state.iter().filter_map(|object| object.0.as_ref().ok().and_then(&pick)).collect()
+        state
+            .iter()
+            .filter_map(|object| object.0.as_ref().ok().and_then(&pick))
+            .collect()
     }
 
     /// The object of a name, if it can be decoded.
     pub fn named(&self, namespace: &str, name: &str) -> Option<K> {
         let found = self.0.get(&ObjectRef::new(name).within(namespace))?;
         found.0.as_ref().ok().cloned()
-    }
-
-    /// Whether an object of this name is there and cannot be decoded.
-    pub fn is_undecodable(&self, namespace: &str, name: &str) -> bool {
-        let found = self.0.get(&ObjectRef::new(name).within(namespace));
-        found.is_some_and(|object| object.0.is_err())
     }
 
     /// Waits until the first list is complete.
@@ -106,7 +106,12 @@ pub struct Feeder<K: Kind> {
 
 impl<K: Kind> Feeder<K> {
     /// A feeder and the cache it fills.
-    pub fn new(api: Api<Guarded<K>>, controller: &'static str, events: Events, metrics: Metrics) -> (Self, Cache<K>) {
+    pub fn new(
+        api: Api<Guarded<K>>,
+        controller: &'static str,
+        events: Events,
+        metrics: Metrics,
+    ) -> (Self, Cache<K>) {
         let (store, writer) = reflector::store();
         let cache = Cache(store.clone());
         let feeder = Self {
@@ -125,8 +130,14 @@ impl<K: Kind> Feeder<K> {
     ///
     /// # Errors
     /// When the watch ends, which it does not by itself.
-    pub async fn run(mut self, mut on: impl FnMut(Change<K>) + Send, stop: CancellationToken) -> anyhow::Result<()> {
-        let config = watch::Config::default().page_size(PAGE).timeout(WATCH_SECONDS);
+    pub async fn run(
+        mut self,
+        mut on: impl FnMut(Change<K>) + Send,
+        stop: CancellationToken,
+    ) -> anyhow::Result<()> {
+        let config = watch::Config::default()
+            .page_size(PAGE)
+            .timeout(WATCH_SECONDS);
         let stream = watcher::watcher(self.api.clone(), config).default_backoff();
         let mut stream = std::pin::pin!(stream);
         let mut before: Vec<Arc<Guarded<K>>> = Vec::new();
@@ -149,7 +160,9 @@ impl<K: Kind> Feeder<K> {
             }
             self.writer.apply_watcher_event(&event);
             match event {
-                Event::Apply(object) | Event::InitApply(object) => self.applied(object, &mut on).await,
+                Event::Apply(object) | Event::InitApply(object) => {
+                    self.applied(object, &mut on).await
+                }
                 Event::Delete(object) => self.gone(object, &mut on),
                 Event::InitDone => {
                     for object in std::mem::take(&mut before) {
@@ -197,7 +210,9 @@ impl<K: Kind> Feeder<K> {
 
 impl<K: Kind> Debug for Feeder<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Feeder").field("controller", &self.controller).finish_non_exhaustive()
+        f.debug_struct("Feeder")
+            .field("controller", &self.controller)
+            .finish_non_exhaustive()
     }
 }
 
@@ -213,7 +228,11 @@ impl SpecChanges {
     /// Notes an object; whether anything but its status changed.
     pub fn note(&mut self, object: &impl ResourceExt) -> bool {
         let meta = object.meta();
-        let mark = (meta.uid.clone(), meta.generation, meta.deletion_timestamp.is_some());
+        let mark = (
+            meta.uid.clone(),
+            meta.generation,
+            meta.deletion_timestamp.is_some(),
+        );
         self.0.insert(object.name_any(), mark.clone()) != Some(mark)
     }
 

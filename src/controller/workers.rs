@@ -78,7 +78,11 @@ async fn once<E: Display>(
     let (result, again) = match outcome {
         Ok(again) => {
             failures.clear(key);
-            let result = if again.is_some() { "requeue_after" } else { "success" };
+            let result = if again.is_some() {
+                "requeue_after"
+            } else {
+                "success"
+            };
             (result, again.or_else(|| Some(jittered(RESYNC))))
         }
         Err(error) => {
@@ -97,7 +101,10 @@ struct Failures(Mutex<HashMap<String, u32>>);
 
 impl Failures {
     fn clear(&self, key: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(key);
     }
 
     fn pause(&self, key: &str) -> Duration {
@@ -145,7 +152,11 @@ mod tests {
             assert!(std::hint::black_box(false), "on purpose");
             Ok::<_, std::io::Error>(None)
         };
-        let ended = tokio::time::timeout(Duration::from_secs(5), run(crew, work, CancellationToken::new())).await;
+        let ended = tokio::time::timeout(
+            Duration::from_secs(5),
+            run(crew, work, CancellationToken::new()),
+        )
+        .await;
         assert!(ended.expect("in time").is_err());
     }
 }

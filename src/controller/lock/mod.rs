@@ -90,14 +90,26 @@ impl DisruptionLocks {
     /// holder may act; it is renewed until [`DisruptionLocks::release`].
     ///
     /// The mark of a cluster's shutdown (record 0067) is looked at here, too, once that operation exists.
-    pub async fn acquire_disruptive_lock(&self, cluster: &str, purpose: &Purpose) -> Result<Fence, Blocked> {
+    pub async fn acquire_disruptive_lock(
+        &self,
+        cluster: &str,
+        purpose: &Purpose,
+    ) -> Result<Fence, Blocked> {
         if let Some(by) = transition::other(self.api(), purpose, cluster).await? {
-            return Err(Blocked::Transitioning { cluster: cluster.to_owned(), by });
+            return Err(Blocked::Transitioning {
+                cluster: cluster.to_owned(),
+                by,
+            });
         }
         let mut leases = self.leases.lock().await;
-        let other = leases.iter().find(|((of, by), lease)| of == cluster && by != purpose && lease.held);
+        let other = leases
+            .iter()
+            .find(|((of, by), lease)| of == cluster && by != purpose && lease.held);
         if let Some(((_, by), _)) = other {
-            return Err(Blocked::Held { cluster: cluster.to_owned(), by: by.name.clone() });
+            return Err(Blocked::Held {
+                cluster: cluster.to_owned(),
+                by: by.name.clone(),
+            });
         }
         let lease = leases
             .entry((cluster.to_owned(), purpose.clone()))
@@ -109,11 +121,17 @@ impl DisruptionLocks {
             }
             Attempt::HeldBy(by) => {
                 lease.held = false;
-                Err(Blocked::Held { cluster: cluster.to_owned(), by })
+                Err(Blocked::Held {
+                    cluster: cluster.to_owned(),
+                    by,
+                })
             }
             Attempt::Raced => {
                 lease.held = false;
-                Err(Blocked::Held { cluster: cluster.to_owned(), by: "another request".to_owned() })
+                Err(Blocked::Held {
+                    cluster: cluster.to_owned(),
+                    by: "another request".to_owned(),
+                })
             }
         }
     }
@@ -121,7 +139,11 @@ impl DisruptionLocks {
     /// Lets go of every lock of a purpose.
     pub async fn release(&self, purpose: &Purpose) {
         let mut leases = self.leases.lock().await;
-        let mine: Vec<_> = leases.keys().filter(|(_, by)| by == purpose).cloned().collect();
+        let mine: Vec<_> = leases
+            .keys()
+            .filter(|(_, by)| by == purpose)
+            .cloned()
+            .collect();
         for key in mine {
             if let Some(mut lease) = leases.remove(&key)
                 && lease.held
@@ -163,8 +185,12 @@ impl DisruptionLocks {
                     tracing::warn!(%cluster, purpose = %by.name, %other, "a disruption lock was lost");
                     lease.held = false;
                 }
-                Ok(Err(error)) => tracing::warn!(%cluster, %error, "a disruption lock could not be renewed"),
-                Err(_) => tracing::warn!(%cluster, "a disruption lock could not be renewed in time"),
+                Ok(Err(error)) => {
+                    tracing::warn!(%cluster, %error, "a disruption lock could not be renewed")
+                }
+                Err(_) => {
+                    tracing::warn!(%cluster, "a disruption lock could not be renewed in time")
+                }
             }
         }
     }

@@ -3,9 +3,9 @@
 
 use super::Purpose;
 use ichor_crds::{MachineReclaim, MachineRole};
+use kube::Api;
 use kube::api::ListParams;
 use kube::core::DeserializeGuard;
-use kube::Api;
 
 pub(super) type Reclaims = Api<DeserializeGuard<MachineReclaim>>;
 
@@ -49,7 +49,8 @@ pub(super) fn is_in_transition(request: &MachineReclaim, cluster: &str) -> bool 
     };
     let seen = status.inspection.as_ref();
     let of_cluster = seen.is_some_and(|seen| {
-        seen.role == Some(MachineRole::ControlPlane) && seen.managed_cluster.as_deref() == Some(cluster)
+        seen.role == Some(MachineRole::ControlPlane)
+            && seen.managed_cluster.as_deref() == Some(cluster)
     });
     of_cluster && status.reset.is_some() && !crate::controller::reclaim::left_the_cluster(status)
 }
@@ -57,7 +58,9 @@ pub(super) fn is_in_transition(request: &MachineReclaim, cluster: &str) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ichor_crds::{MachineReclaimStatus, ReclaimInspection, ReclaimPhase, ReclaimProgress, ResetRecord};
+    use ichor_crds::{
+        MachineReclaimStatus, ReclaimInspection, ReclaimPhase, ReclaimProgress, ResetRecord,
+    };
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use k8s_openapi::jiff::Timestamp;
 
@@ -73,7 +76,8 @@ mod tests {
             ..MachineReclaimStatus::default()
         };
         change(&mut status);
-        let mut request = MachineReclaim::new("reclaim-1", ichor_crds::MachineReclaimSpec::default());
+        let mut request =
+            MachineReclaim::new("reclaim-1", ichor_crds::MachineReclaimSpec::default());
         request.status = Some(status);
         request
     }
@@ -81,7 +85,8 @@ mod tests {
     #[test]
     fn section_10_a_control_plane_is_in_transition_from_record_to_member_gone() {
         let now = Some(Time(Timestamp::UNIX_EPOCH));
-        let progress = |progress: ReclaimProgress| request(|status| status.progress = Some(progress));
+        let progress =
+            |progress: ReclaimProgress| request(|status| status.progress = Some(progress));
         for (what, request, want) in [
             ("recorded", request(|_| {}), true),
             ("not recorded", request(|status| status.reset = None), false),
@@ -92,20 +97,33 @@ mod tests {
                 }),
                 false,
             ),
-            ("ended", request(|status| status.phase = ReclaimPhase::Failed), false),
+            (
+                "ended",
+                request(|status| status.phase = ReclaimPhase::Failed),
+                false,
+            ),
             (
                 "member gone",
-                progress(ReclaimProgress { member_gone_at: now.clone(), ..ReclaimProgress::default() }),
+                progress(ReclaimProgress {
+                    member_gone_at: now.clone(),
+                    ..ReclaimProgress::default()
+                }),
                 false,
             ),
             (
                 "returned",
-                progress(ReclaimProgress { returned_at: now.clone(), ..ReclaimProgress::default() }),
+                progress(ReclaimProgress {
+                    returned_at: now.clone(),
+                    ..ReclaimProgress::default()
+                }),
                 false,
             ),
             (
                 "only stopped",
-                progress(ReclaimProgress { stopped_at: now, ..ReclaimProgress::default() }),
+                progress(ReclaimProgress {
+                    stopped_at: now,
+                    ..ReclaimProgress::default()
+                }),
                 true,
             ),
         ] {

@@ -17,7 +17,11 @@ use kube::{Resource, ResourceExt};
 use std::time::Duration;
 
 /// Carries a step out; gives when the request is to be looked at again.
-pub async fn carry_out(context: &Context, snapshot: &Snapshot, step: Step) -> Result<Option<Duration>, Trouble> {
+pub async fn carry_out(
+    context: &Context,
+    snapshot: &Snapshot,
+    step: Step,
+) -> Result<Option<Duration>, Trouble> {
     let request = &snapshot.request;
     match step {
         Step::Rest(again) => Ok(again),
@@ -55,7 +59,14 @@ async fn await_person(
 
 /// The first look: the person sees what would be wiped, or why it is refused.
 async fn look_first(context: &Context, snapshot: &Snapshot) -> Result<Option<Duration>, Trouble> {
-    let request = write(context, &snapshot.request, Draft::of(&snapshot.request, snapshot.now).inspecting().finish()).await?;
+    let request = write(
+        context,
+        &snapshot.request,
+        Draft::of(&snapshot.request, snapshot.now)
+            .inspecting()
+            .finish(),
+    )
+    .await?;
     let (_, facts, assessment) = look(context, &request, &context.dialer).await?;
     let draft = Draft::of(&request, clock::now()).inspected(&facts, &assessment);
     let mut me = Rival::of(&request);
@@ -67,7 +78,11 @@ async fn look_first(context: &Context, snapshot: &Snapshot) -> Result<Option<Dur
     }
     let name = assessment.cluster_name_needed.as_deref();
     let consent = decide::consent(&request.spec, &facts.inspection, name);
-    let draft = draft.awaiting(if consent == Consent::Given { &Consent::Missing } else { &consent });
+    let draft = draft.awaiting(if consent == Consent::Given {
+        &Consent::Missing
+    } else {
+        &consent
+    });
     write(context, &request, draft.finish()).await?;
     // What was typed before the first look counts now that the look is shown.
     Ok((consent == Consent::Given).then_some(Duration::ZERO))
@@ -75,7 +90,12 @@ async fn look_first(context: &Context, snapshot: &Snapshot) -> Result<Option<Dur
 
 fn refusal(assessment: &Assessment) -> Option<Ending> {
     let refused = !assessment.refusals.is_empty();
-    refused.then(|| Ending::refused(ichor_crds::conditions::reclaim::REFUSED, assessment.refusals.join("; ")))
+    refused.then(|| {
+        Ending::refused(
+            ichor_crds::conditions::reclaim::REFUSED,
+            assessment.refusals.join("; "),
+        )
+    })
 }
 
 /// Dials, reads and judges. The connection is the one that may carry the reset.
@@ -98,7 +118,11 @@ pub(super) async fn look(
 }
 
 /// Writes what keeps a request from going on; gives when to look again.
-pub async fn report(context: &Context, request: &MachineReclaim, trouble: Trouble) -> anyhow::Result<Option<Duration>> {
+pub async fn report(
+    context: &Context,
+    request: &MachineReclaim,
+    trouble: Trouble,
+) -> anyhow::Result<Option<Duration>> {
     let draft = Draft::of(request, clock::now());
     let (draft, again) = match trouble {
         Trouble::Transient(error) => return Err(error),
@@ -136,7 +160,10 @@ pub(super) async fn write(
     let reference = written.object_ref(&());
     for notice in status::notices(&old, &fresh) {
         tracing::info!(request = %request.name_any(), reason = %notice.reason, "{}", notice.note);
-        context.events.publish(&reference, notice.warning, &notice.reason, &notice.note).await;
+        context
+            .events
+            .publish(&reference, notice.warning, &notice.reason, &notice.note)
+            .await;
     }
     if fresh.phase.is_final() && !old.phase.is_final() {
         context.metrics.reclaim_ended(&format!("{:?}", fresh.phase));

@@ -103,7 +103,10 @@ fn is_graceful(case: &Case) -> bool {
 /// both byte orders (DESIGN section 18, decision 9). Neither this text nor any other refusal names adopt ("No loop").
 fn approved_machine_uses_remove_node(case: &Case) -> Option<Verdict> {
     let uuid = case.facts.inspection.identity.system_uuid()?;
-    let machine = case.approved.iter().find(|machine| machine.uuid.same_board(uuid))?;
+    let machine = case
+        .approved
+        .iter()
+        .find(|machine| machine.uuid.same_board(uuid))?;
     let (address, name, cluster) = (&case.spec.address, &machine.name, &machine.cluster);
     Some(Verdict::Refuse(format!(
         "{address} is the approved machine {} ({name}) of cluster {cluster}. Use Remove node: ichor node remove {name}",
@@ -203,7 +206,11 @@ fn one_of_two_members(case: &Case) -> Option<Verdict> {
     let Effect::OneOfTwo { other_healthy } = effect(case) else {
         return None;
     };
-    let state = if other_healthy { "healthy" } else { "not known to be healthy" };
+    let state = if other_healthy {
+        "healthy"
+    } else {
+        "not known to be healthy"
+    };
     Some(Verdict::Forced(format!(
         "{} is one of two voting members of etcd, and the other one, which is {state}, could not lose anything any more",
         case.spec.address

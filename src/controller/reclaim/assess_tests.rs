@@ -63,7 +63,11 @@ fn approved(uuid: &str) -> Vec<ApprovedMachine> {
 }
 
 fn judge(spec: &MachineReclaimSpec, facts: &Facts, approved: &[ApprovedMachine]) -> Assessment {
-    assess(&Case { spec, facts, approved })
+    assess(&Case {
+        spec,
+        facts,
+        approved,
+    })
 }
 
 #[test]
@@ -98,7 +102,11 @@ fn record_0136_an_approved_machine_is_refused_with_remove_node_and_not_with_adop
 fn record_0136_no_refusal_of_an_orphan_points_to_adopt() {
     let mut silent = control_plane(&[("a", true)]);
     silent.etcd = EtcdAnswer::Silent;
-    for facts in [control_plane(&[("a", true)]), control_plane(&[("a", true), ("b", false)]), silent] {
+    for facts in [
+        control_plane(&[("a", true)]),
+        control_plane(&[("a", true), ("b", false)]),
+        silent,
+    ] {
         let said = judge(&spec(), &facts, &[]);
         assert!(!said.refusals.is_empty());
         assert!(!said.refusals.concat().contains("adopt"), "{said:?}");
@@ -111,7 +119,10 @@ fn record_0136_a_node_of_another_managed_cluster_is_refused() {
     facts.inspection.managed_cluster = Some("stage".to_owned());
     let said = judge(&spec(), &facts, &[]);
     assert_eq!(said.refusals.len(), 1);
-    assert!(said.refusals[0].contains("is a machine of cluster stage, not of prod"), "{said:?}");
+    assert!(
+        said.refusals[0].contains("is a machine of cluster stage, not of prod"),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -119,21 +130,34 @@ fn section_5_the_ca_decides_whatever_cluster_id_a_machine_claims() {
     let mut facts = orphan();
     facts.cluster_id_agrees = false;
     let said = judge(&spec(), &facts, &[]);
-    assert!(said.refusals.concat().contains("another cluster ID"), "{said:?}");
+    assert!(
+        said.refusals.concat().contains("another cluster ID"),
+        "{said:?}"
+    );
 
     let mut facts = orphan();
     facts.inspection.managed_cluster = None;
     facts.claims_only = Some("prod".to_owned());
     let said = judge(&spec(), &facts, &[]);
     assert_eq!(said.refusals, Vec::<String>::new());
-    assert!(said.warnings.concat().contains("claims to belong to prod"), "{said:?}");
-    assert!(!said.warnings.concat().contains("adopt"), "no orphan of a managed cluster");
+    assert!(
+        said.warnings.concat().contains("claims to belong to prod"),
+        "{said:?}"
+    );
+    assert!(
+        !said.warnings.concat().contains("adopt"),
+        "no orphan of a managed cluster"
+    );
 }
 
 #[test]
 fn record_0136_quorum_and_the_last_control_plane_need_force_and_the_typed_name() {
     for (what, facts, refused) in [
-        ("three healthy", control_plane(&[("a", true), ("b", true), ("c", true)]), None),
+        (
+            "three healthy",
+            control_plane(&[("a", true), ("b", true), ("c", true)]),
+            None,
+        ),
         (
             "one of three is down",
             control_plane(&[("a", true), ("b", true), ("c", false)]),
@@ -144,7 +168,11 @@ fn record_0136_quorum_and_the_last_control_plane_need_force_and_the_typed_name()
             control_plane(&[("a", true), ("b", true)]),
             Some("one of two voting members"),
         ),
-        ("the last", control_plane(&[("a", true)]), Some("is the last control plane of prod")),
+        (
+            "the last",
+            control_plane(&[("a", true)]),
+            Some("is the last control plane of prod"),
+        ),
         ("no member", control_plane(&[]), None),
     ] {
         let said = judge(&spec(), &facts, &[]);
@@ -172,9 +200,19 @@ fn record_0136_the_reset_is_graceful_when_the_cluster_answers() {
     for (what, spec, facts, graceful) in [
         ("a worker", spec(), orphan(), true),
         ("a member", spec(), control_plane(&three), true),
-        ("forceUngraceful", ungraceful.clone(), control_plane(&three), false),
+        (
+            "forceUngraceful",
+            ungraceful.clone(),
+            control_plane(&three),
+            false,
+        ),
         ("etcd is silent", ungraceful, silent, false),
-        ("the last member cannot leave", spec(), control_plane(&[("a", true)]), false),
+        (
+            "the last member cannot leave",
+            spec(),
+            control_plane(&[("a", true)]),
+            false,
+        ),
     ] {
         assert_eq!(judge(&spec, &facts, &[]).graceful, graceful, "{what}");
     }
@@ -186,9 +224,15 @@ fn record_0136_a_control_plane_whose_cluster_does_not_answer_needs_force_ungrace
     facts.etcd = EtcdAnswer::Silent;
     let mut asked = spec();
     let said = judge(&asked, &facts, &[]);
-    assert!(said.refusals.concat().contains("--force-ungraceful"), "{said:?}");
+    assert!(
+        said.refusals.concat().contains("--force-ungraceful"),
+        "{said:?}"
+    );
     asked.force = Some(true);
-    assert!(!judge(&asked, &facts, &[]).refusals.is_empty(), "force is something else");
+    assert!(
+        !judge(&asked, &facts, &[]).refusals.is_empty(),
+        "force is something else"
+    );
     asked.force = None;
     asked.force_ungraceful = Some(true);
     assert_eq!(judge(&asked, &facts, &[]).refusals, Vec::<String>::new());
@@ -200,18 +244,40 @@ fn section_11_an_ungraceful_reset_names_the_member_it_leaves() {
     asked.force_ungraceful = Some(true);
     let facts = control_plane(&[("8e9e05c52164694d", true), ("b", true), ("c", true)]);
     let said = judge(&asked, &facts, &[]);
-    assert!(said.warnings.concat().contains("etcd member 8e9e05c52164694d"), "{said:?}");
+    assert!(
+        said.warnings
+            .concat()
+            .contains("etcd member 8e9e05c52164694d"),
+        "{said:?}"
+    );
     // The members that remain include the one that is left: three of four with one more down is no majority.
     let facts = control_plane(&[("a", true), ("b", true), ("c", true), ("d", false)]);
-    assert!(judge(&asked, &facts, &[]).refusals.concat().contains("lose quorum"));
+    assert!(
+        judge(&asked, &facts, &[])
+            .refusals
+            .concat()
+            .contains("lose quorum")
+    );
     assert_eq!(judge(&spec(), &facts, &[]).refusals, Vec::<String>::new());
 }
 
 #[test]
 fn faults_13_a_machine_without_an_identity_of_its_own_is_refused() {
     for (what, identity) in [
-        ("no UUID", MachineIdentity { uuid: String::new(), ..identity() }),
-        ("no MACs", MachineIdentity { macs: Vec::new(), ..identity() }),
+        (
+            "no UUID",
+            MachineIdentity {
+                uuid: String::new(),
+                ..identity()
+            },
+        ),
+        (
+            "no MACs",
+            MachineIdentity {
+                macs: Vec::new(),
+                ..identity()
+            },
+        ),
         (
             "a filler UUID and no serial",
             MachineIdentity {
@@ -224,6 +290,11 @@ fn faults_13_a_machine_without_an_identity_of_its_own_is_refused() {
         let mut facts = orphan();
         facts.inspection.identity = identity;
         let said = judge(&spec(), &facts, &[]);
-        assert!(said.refusals.concat().contains("cannot be told from other machines"), "{what}: {said:?}");
+        assert!(
+            said.refusals
+                .concat()
+                .contains("cannot be told from other machines"),
+            "{what}: {said:?}"
+        );
     }
 }

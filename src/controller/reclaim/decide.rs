@@ -154,7 +154,11 @@ pub fn next(snapshot: &Snapshot, settings: &Settings) -> Step {
     let Some(seen) = &status.inspection else {
         return Step::Inspect;
     };
-    match consent(&snapshot.request.spec, seen, seen.cluster_name_needed.as_deref()) {
+    match consent(
+        &snapshot.request.spec,
+        seen,
+        seen.cluster_name_needed.as_deref(),
+    ) {
         Consent::Given => Step::Reset {
             lock: lock_of(seen),
         },
@@ -181,12 +185,19 @@ fn before_the_first_look(snapshot: &Snapshot, settings: &Settings) -> Option<Ste
     let address = &request.spec.address;
     let parsed = match address.parse::<NodeAddress>() {
         Ok(parsed) => parsed,
-        Err(error) => return Some(Step::End(Ending::refused(reason::REFUSED, error.to_string()))),
+        Err(error) => {
+            return Some(Step::End(Ending::refused(
+                reason::REFUSED,
+                error.to_string(),
+            )));
+        }
     };
     if parsed.is_local() && !settings.allow_local_addresses {
         return Some(Step::End(Ending::refused(
             reason::LOCAL_ADDRESS,
-            format!("{address} is a loopback or link-local address, and the controller dials those only with --allow-local-addresses"),
+            format!(
+                "{address} is a loopback or link-local address, and the controller dials those only with --allow-local-addresses"
+            ),
         )));
     }
     if let Some(ending) = busy(&Rival::of(request), &snapshot.rivals) {
@@ -197,7 +208,10 @@ fn before_the_first_look(snapshot: &Snapshot, settings: &Settings) -> Option<Ste
         // "the controller dials the node only after the cluster named by clusterRef was found" (record 0136).
         Some(named) if !snapshot.cluster_found => Some(Step::Wait(Wait::new(
             reason::CLUSTER_NOT_FOUND,
-            format!("TalosCluster {} does not exist; the machine is not dialled before it does", named.name),
+            format!(
+                "TalosCluster {} does not exist; the machine is not dialled before it does",
+                named.name
+            ),
         ))),
         _ => None,
     }
@@ -218,14 +232,20 @@ pub fn busy(me: &Rival, others: &[Rival]) -> Option<Ending> {
 /// What a person has consented to: the UUID in lower case and in the byte order that was shown, and the cluster's
 /// name where `force` allows the wipe.
 pub fn consent(spec: &MachineReclaimSpec, seen: &ReclaimInspection, name: Option<&str>) -> Consent {
-    let Some(typed) = spec.confirm_uuid.as_deref().filter(|typed| !typed.is_empty()) else {
+    let Some(typed) = spec
+        .confirm_uuid
+        .as_deref()
+        .filter(|typed| !typed.is_empty())
+    else {
         return Consent::Missing;
     };
     if !names(typed, seen) {
         return Consent::WrongUuid;
     }
     match name {
-        Some(name) if spec.confirm_cluster_name.as_deref() != Some(name) => Consent::ClusterName(name.to_owned()),
+        Some(name) if spec.confirm_cluster_name.as_deref() != Some(name) => {
+            Consent::ClusterName(name.to_owned())
+        }
         _ => Consent::Given,
     }
 }
@@ -257,11 +277,17 @@ pub fn before_reset(
     if let Some(change) = changed(consented, seen) {
         return Err(Step::End(Ending::refused(
             reason::CHANGED_AFTER_CONSENT,
-            format!("{} {change} since the UUID was typed; nothing was sent. Ask anew", spec.address),
+            format!(
+                "{} {change} since the UUID was typed; nothing was sent. Ask anew",
+                spec.address
+            ),
         )));
     }
     if !assessment.refusals.is_empty() {
-        return Err(Step::End(Ending::refused(reason::REFUSED, assessment.refusals.join("; "))));
+        return Err(Step::End(Ending::refused(
+            reason::REFUSED,
+            assessment.refusals.join("; "),
+        )));
     }
     match consent(spec, seen, assessment.cluster_name_needed.as_deref()) {
         Consent::Given => {}
@@ -272,7 +298,10 @@ pub fn before_reset(
     let (Some(boot_id), "running") = (&seen.boot_id, stage) else {
         return Err(Step::Wait(Wait::new(
             reason::NOT_READY,
-            format!("{} is at stage {stage}; a reset is sent only at stage running", spec.address),
+            format!(
+                "{} is at stage {stage}; a reset is sent only at stage running",
+                spec.address
+            ),
         )));
     };
     Ok(ResetRecord {
@@ -292,7 +321,8 @@ fn changed(consented: &ReclaimInspection, seen: &ReclaimInspection) -> Option<St
     if consented.role != seen.role {
         return Some("has another role".to_owned());
     }
-    let cluster = |seen: &ReclaimInspection| (seen.cluster_id.clone(), seen.managed_cluster.clone());
+    let cluster =
+        |seen: &ReclaimInspection| (seen.cluster_id.clone(), seen.managed_cluster.clone());
     (cluster(consented) != cluster(seen)).then(|| "belongs to another cluster".to_owned())
 }
 

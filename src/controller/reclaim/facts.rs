@@ -146,15 +146,51 @@ mod tests {
             rival
         };
         for (what, other, blocks) in [
-            ("older, same address", request("a", 20, "10.5.0.7", None), true),
-            ("younger, same address", request("c", 5, "10.5.0.7", None), false),
-            ("older, same board", request("a", 20, "10.5.0.8", Some(BOARD)), true),
-            ("older, both byte orders", request("a", 20, "10.5.0.8", Some(SWAPPED)), true),
-            ("older, another machine", request("a", 20, "10.5.0.8", None), false),
-            ("same second, lesser UID", request("a", 10, "10.5.0.7", None), true),
-            ("same second, greater UID", request("c", 10, "10.5.0.7", None), false),
-            ("younger and recorded", recorded(request("c", 5, "10.5.0.7", None)), true),
-            ("older and ended", ended(request("a", 20, "10.5.0.7", None)), false),
+            (
+                "older, same address",
+                request("a", 20, "10.5.0.7", None),
+                true,
+            ),
+            (
+                "younger, same address",
+                request("c", 5, "10.5.0.7", None),
+                false,
+            ),
+            (
+                "older, same board",
+                request("a", 20, "10.5.0.8", Some(BOARD)),
+                true,
+            ),
+            (
+                "older, both byte orders",
+                request("a", 20, "10.5.0.8", Some(SWAPPED)),
+                true,
+            ),
+            (
+                "older, another machine",
+                request("a", 20, "10.5.0.8", None),
+                false,
+            ),
+            (
+                "same second, lesser UID",
+                request("a", 10, "10.5.0.7", None),
+                true,
+            ),
+            (
+                "same second, greater UID",
+                request("c", 10, "10.5.0.7", None),
+                false,
+            ),
+            (
+                "younger and recorded",
+                recorded(request("c", 5, "10.5.0.7", None)),
+                true,
+            ),
+            (
+                "older and ended",
+                ended(request("a", 20, "10.5.0.7", None)),
+                false,
+            ),
             ("itself", me.clone(), false),
         ] {
             assert_eq!(rival(&me, &[other]).is_some(), blocks, "{what}");

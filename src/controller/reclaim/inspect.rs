@@ -13,7 +13,9 @@ use crate::controller::clusters::{CredentialUnavailable, Managed};
 use crate::controller::context::Context;
 use crate::runtime::clock;
 use ichor_crds::conditions::reclaim as reason;
-use ichor_crds::{MachineIdentity, MachineReclaimSpec, MachineRole, NodeView, ReclaimInspection, SystemUuid};
+use ichor_crds::{
+    MachineIdentity, MachineReclaimSpec, MachineRole, NodeView, ReclaimInspection, SystemUuid,
+};
 use ichor_talos::{Connection, Credential, Identity, MachineType};
 
 /// What a machine is dialled with.
@@ -39,14 +41,20 @@ pub async fn inspect(
         connection.machine_status(),
         connection.boot_id(),
     )?;
-    let (hostname, node_name, version) =
-        tokio::try_join!(connection.hostname(), connection.node_name(), connection.version())?;
+    let (hostname, node_name, version) = tokio::try_join!(
+        connection.hostname(),
+        connection.node_name(),
+        connection.version()
+    )?;
     let managed = owner(context, connection).await?;
     let claimed = cluster.as_ref().map(|cluster| cluster.id.as_str());
     let role = role_of(kind, spec)?;
     let (wiped, kept) = volumes::read(connection).await?;
     let mut facts = Facts {
-        cluster_id_agrees: managed.cluster.as_ref().is_some_and(|own| Some(own.bundle.cluster_id()) == claimed),
+        cluster_id_agrees: managed
+            .cluster
+            .as_ref()
+            .is_some_and(|own| Some(own.bundle.cluster_id()) == claimed),
         claims_only: managed.claimed_by(claimed),
         inspection: ReclaimInspection {
             identity: machine_identity(&identity),
@@ -56,7 +64,9 @@ pub async fn inspect(
             role: Some(role),
             talos_version: text(&version.tag, 64),
             cluster_id: claimed.and_then(|id| text(id, 128)),
-            cluster_name: cluster.as_ref().and_then(|cluster| text(&cluster.name, 253)),
+            cluster_name: cluster
+                .as_ref()
+                .and_then(|cluster| text(&cluster.name, 253)),
             managed_cluster: managed.cluster.as_ref().map(|own| own.name.clone()),
             stage: status.map(|status| status.stage.to_string()),
             boot_id: boot_id.as_deref().and_then(|id| text(id, 64)),
@@ -98,18 +108,24 @@ impl Owner {
 
 async fn owner(context: &Context, connection: &Connection) -> Result<Owner, Trouble> {
     let readable = context.clusters.readable().await;
-    let readable = readable.map_err(|error| Trouble::credential(reason::SECRETS_BUNDLE_UNAVAILABLE, error))?;
+    let readable =
+        readable.map_err(|error| Trouble::credential(reason::SECRETS_BUNDLE_UNAVAILABLE, error))?;
     let now = clock::now();
     let mut owner = Owner {
         cluster: None,
         others: Vec::new(),
     };
     for cluster in readable {
-        let vouches = cluster.bundle.os_ca(now).is_ok_and(|ca| connection.peer_verified_by(ca));
+        let vouches = cluster
+            .bundle
+            .os_ca(now)
+            .is_ok_and(|ca| connection.peer_verified_by(ca));
         if vouches && owner.cluster.is_none() {
             owner.cluster = Some(cluster);
         } else {
-            owner.others.push((cluster.bundle.cluster_id().to_owned(), cluster.name));
+            owner
+                .others
+                .push((cluster.bundle.cluster_id().to_owned(), cluster.name));
         }
     }
     Ok(owner)
@@ -121,14 +137,22 @@ fn role_of(kind: MachineType, spec: &MachineReclaimSpec) -> Result<MachineRole, 
         MachineType::Worker => Ok(MachineRole::Worker),
         MachineType::Unknown => Err(Trouble::Wait(super::decide::Wait::new(
             reason::NOT_READY,
-            format!("{} does not say whether it is a control plane or a worker", spec.address),
+            format!(
+                "{} does not say whether it is a control plane or a worker",
+                spec.address
+            ),
         ))),
     }
 }
 
 /// The Node is looked at so that the person sees what will happen to it; the deletion looks again. What keeps
 /// it from being looked at is shown, and does not keep the machine from being wiped.
-async fn look_at_node(context: &Context, own: &Managed, node_name: Option<&str>, facts: &mut Facts) {
+async fn look_at_node(
+    context: &Context,
+    own: &Managed,
+    node_name: Option<&str>,
+    facts: &mut Facts,
+) {
     let seen = &facts.inspection;
     let Some(name) = node::name_of(seen) else {
         return;
@@ -157,8 +181,9 @@ async fn look_at_node(context: &Context, own: &Managed, node_name: Option<&str>,
             });
         }
         Err(error) => {
-            facts.node_unavailable =
-                Some(format!("Kubernetes node {name} could not be looked at and may have to be deleted by hand: {error}"));
+            facts.node_unavailable = Some(format!(
+                "Kubernetes node {name} could not be looked at and may have to be deleted by hand: {error}"
+            ));
         }
     }
 }
@@ -169,7 +194,12 @@ pub fn machine_identity(identity: &Identity) -> MachineIdentity {
     MachineIdentity {
         uuid: printable(&machine.uuid, 36),
         serial: printable(&machine.serial, 256),
-        macs: machine.macs.iter().take(64).map(|mac| printable(mac, 64)).collect(),
+        macs: machine
+            .macs
+            .iter()
+            .take(64)
+            .map(|mac| printable(mac, 64))
+            .collect(),
     }
 }
 
@@ -188,19 +218,40 @@ pub async fn source(context: &Context, spec: &MachineReclaimSpec) -> Result<Sour
     if let Some(secret) = &spec.credential_secret_ref {
         let credential = context.clusters.pasted(&secret.name).await;
         return credential
-            .map(|credential| Source { credential, pasted: true })
+            .map(|credential| Source {
+                credential,
+                pasted: true,
+            })
             .map_err(|error| Trouble::credential(reason::CREDENTIAL_UNAVAILABLE, error));
     }
-    let unavailable = |error: CredentialUnavailable| Trouble::credential(reason::SECRETS_BUNDLE_UNAVAILABLE, error);
-    let name = spec.cluster_ref.as_ref().map(|cluster| cluster.name.as_str()).unwrap_or_default();
+    let unavailable = |error: CredentialUnavailable| {
+        Trouble::credential(reason::SECRETS_BUNDLE_UNAVAILABLE, error)
+    };
+    let name = spec
+        .cluster_ref
+        .as_ref()
+        .map(|cluster| cluster.name.as_str())
+        .unwrap_or_default();
     let cluster = context.clusters.named(name).ok_or_else(|| {
         Trouble::Wait(super::decide::Wait::new(
             reason::CLUSTER_NOT_FOUND,
-            format!("TalosCluster {name} does not exist; the machine is not dialled before it does"),
+            format!(
+                "TalosCluster {name} does not exist; the machine is not dialled before it does"
+            ),
         ))
     })?;
-    let managed = context.clusters.managed(cluster).await.map_err(unavailable)?;
+    let managed = context
+        .clusters
+        .managed(cluster)
+        .await
+        .map_err(unavailable)?;
     let address = super::address(spec)?;
-    let credential = context.clusters.credential(&managed, address, ichor_certs::Role::Admin).map_err(unavailable)?;
-    Ok(Source { credential, pasted: false })
+    let credential = context
+        .clusters
+        .credential(&managed, address, ichor_certs::Role::Admin)
+        .map_err(unavailable)?;
+    Ok(Source {
+        credential,
+        pasted: false,
+    })
 }

@@ -40,7 +40,9 @@ pub async fn reconcile(context: &Context, name: &str) -> anyhow::Result<Option<D
         Ok(Some(snapshot)) => snapshot,
         Ok(None) => return Ok(None),
         Err(trouble::Trouble::Transient(error)) => return Err(error),
-        Err(trouble::Trouble::Wait(_) | trouble::Trouble::End(_)) => return Ok(Some(context.settings.recheck)),
+        Err(trouble::Trouble::Wait(_) | trouble::Trouble::End(_)) => {
+            return Ok(Some(context.settings.recheck));
+        }
     };
     let step = decide::next(&snapshot, &context.settings);
     tracing::debug!(request = name, ?step, "decided");
@@ -53,9 +55,19 @@ pub async fn reconcile(context: &Context, name: &str) -> anyhow::Result<Option<D
 /// Ended requests are many and stay: the cache is enough to leave them alone.
 fn ended(context: &Context, name: &str) -> Option<Duration> {
     let cached = context.reclaims.named(&context.namespace, name)?;
-    let status = cached.status.as_ref().filter(|status| status.phase.is_final())?;
-    let age = decide::elapsed(status.completed_at.as_ref()?.0, crate::runtime::clock::now());
-    context.settings.history.checked_sub(age).filter(|rest| !rest.is_zero())
+    let status = cached
+        .status
+        .as_ref()
+        .filter(|status| status.phase.is_final())?;
+    let age = decide::elapsed(
+        status.completed_at.as_ref()?.0,
+        crate::runtime::clock::now(),
+    );
+    context
+        .settings
+        .history
+        .checked_sub(age)
+        .filter(|rest| !rest.is_zero())
 }
 
 /// A request was deleted: what was sent is not recalled, and an Event says so (DESIGN section 18, decision 15). There is no
@@ -66,23 +78,49 @@ pub async fn deleted(context: &Context, request: &MachineReclaim) {
     let Some(record) = status.reset.filter(|_| !status.phase.is_final()) else {
         return;
     };
-    let at = record.recorded_at.map(|at| at.0.to_string()).unwrap_or_default();
+    let at = record
+        .recorded_at
+        .map(|at| at.0.to_string())
+        .unwrap_or_default();
     let node = status.inspection.as_ref().and_then(node::name_of);
-    let node = node.map(|name| format!(" Its Kubernetes Node is left: kubectl delete node {name}")).unwrap_or_default();
+    let node = node
+        .map(|name| format!(" Its Kubernetes Node is left: kubectl delete node {name}"))
+        .unwrap_or_default();
     let note = format!(
         "the reset of machine {} ({}) was recorded at {at}; deleting the request recalls nothing that was sent, and Ichor does not follow the machine any more.{node}",
         record.identity.uuid, request.spec.address
     );
-    context.events.publish(&request.object_ref(&()), true, reason::RESETTING, &note).await;
+    context
+        .events
+        .publish(&request.object_ref(&()), true, reason::RESETTING, &note)
+        .await;
 }
 
 /// Whether a machine whose reset is recorded takes part in its cluster no more, as far as others have to wait for it: its
 /// member is gone, it is back in maintenance mode, the request has ended, or it is overdue.
 pub fn left_the_cluster(status: &MachineReclaimStatus) -> bool {
     let progress = status.progress.as_ref();
-    let gone = progress.is_some_and(|seen| seen.member_gone_at.is_some() || seen.returned_at.is_some());
-    let overdue = status.conditions.iter().any(|condition| condition.type_ == OVERDUE);
+    let gone =
+        progress.is_some_and(|seen| seen.member_gone_at.is_some() || seen.returned_at.is_some());
+    let overdue = status
+        .conditions
+        .iter()
+        .any(|condition| condition.type_ == OVERDUE);
     gone || overdue || status.phase.is_final()
+}
+
+/// The name of a request that has not ended and names `cluster`.
+pub fn waits_for(request: &MachineReclaim, cluster: &str) -> Option<String> {
+    let names = request
+        .spec
+        .cluster_ref
+        .as_ref()
+        .is_some_and(|named| named.name == cluster);
+    let ended = request
+        .status
+        .as_ref()
+        .is_some_and(|status| status.phase.is_final());
+    (names && !ended).then(|| request.name_any())
 }
 
 /// What a request holds locks as.

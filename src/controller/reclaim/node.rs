@@ -48,24 +48,45 @@ pub enum NodeStep {
 /// Decides. `uuid` is what the machine in maintenance mode said a moment ago.
 pub fn decide(request: &MachineReclaim, uuid: Option<SystemUuid>, sight: NodeSight) -> NodeStep {
     let (name, uid, resource_version, system_uuid) = match sight {
-        NodeSight::NotManaged => return leave("no Kubernetes Node was touched: Ichor does not manage its cluster"),
-        NodeSight::ClusterEnded => return leave("no Kubernetes Node was touched: its cluster ended with it"),
-        NodeSight::Nameless => return leave("no Kubernetes Node was touched: the machine had no host name"),
+        NodeSight::NotManaged => {
+            return leave("no Kubernetes Node was touched: Ichor does not manage its cluster");
+        }
+        NodeSight::ClusterEnded => {
+            return leave("no Kubernetes Node was touched: its cluster ended with it");
+        }
+        NodeSight::Nameless => {
+            return leave("no Kubernetes Node was touched: the machine had no host name");
+        }
         NodeSight::Missing { name } => return missing(request, &name),
-        NodeSight::Found { name, uid, resource_version, system_uuid } => (name, uid, resource_version, system_uuid),
+        NodeSight::Found {
+            name,
+            uid,
+            resource_version,
+            system_uuid,
+        } => (name, uid, resource_version, system_uuid),
     };
     // Consent comes from the spec, and who the machine is from the machine: a status alone, which somebody may
     // have forged, deletes nothing.
-    let typed = request.spec.confirm_uuid.as_deref().and_then(|typed| typed.parse::<SystemUuid>().ok());
+    let typed = request
+        .spec
+        .confirm_uuid
+        .as_deref()
+        .and_then(|typed| typed.parse::<SystemUuid>().ok());
     if typed.is_none() || typed != uuid {
-        return leave(&format!("Kubernetes node {name} was left, because nobody confirmed this machine: kubectl delete node {name}"));
+        return leave(&format!(
+            "Kubernetes node {name} was left, because nobody confirmed this machine: kubectl delete node {name}"
+        ));
     }
     // The swapped byte order counts because the name agrees as well (DESIGN section 18, decision 9).
-    let matches = system_uuid.parse::<SystemUuid>().is_ok_and(|node| {
-        uuid.is_some_and(|uuid| uuid.is_distinctive() && uuid.same_board(node))
-    });
+    let matches = system_uuid
+        .parse::<SystemUuid>()
+        .is_ok_and(|node| uuid.is_some_and(|uuid| uuid.is_distinctive() && uuid.same_board(node)));
     if matches {
-        NodeStep::Delete { name, uid, resource_version }
+        NodeStep::Delete {
+            name,
+            uid,
+            resource_version,
+        }
     } else {
         leave(&format!(
             "Kubernetes node {name} was left, because its system UUID is not this machine's. If it is this machine's all the same: kubectl delete node {name}"
@@ -116,7 +137,12 @@ pub fn result(request: &MachineReclaim, node: &str) -> String {
 /// "An ungraceful reset leaves the etcd member: the result names its ID and how to remove it" (DESIGN section 11).
 fn member_left(graceful: bool, seen: &ReclaimInspection) -> Option<String> {
     let member = seen.etcd_member_id.as_ref().filter(|_| !graceful)?;
-    let ends = seen.etcd_members.iter().filter(|other| !other.learner).count() == 1;
+    let ends = seen
+        .etcd_members
+        .iter()
+        .filter(|other| !other.learner)
+        .count()
+        == 1;
     (!ends).then(|| {
         format!("etcd member {member} is still listed, remove it at another control plane: talosctl etcd remove-member {member} -n ADDRESS")
     })
@@ -124,13 +150,18 @@ fn member_left(graceful: bool, seen: &ReclaimInspection) -> Option<String> {
 
 /// The name under which a machine's Node is looked for: Kubernetes names are lower case (FAULTS 14).
 pub fn name_of(seen: &ReclaimInspection) -> Option<String> {
-    seen.hostname.as_deref().map(str::to_lowercase).filter(|name| !name.is_empty())
+    seen.hostname
+        .as_deref()
+        .map(str::to_lowercase)
+        .filter(|name| !name.is_empty())
 }
 
 /// Whether the cluster ended with this machine: it was the only voting member of etcd.
 pub fn cluster_ended(seen: &ReclaimInspection) -> bool {
     let mut voters = seen.etcd_members.iter().filter(|member| !member.learner);
-    let only = voters.next().map(|member| Some(&member.id) == seen.etcd_member_id.as_ref());
+    let only = voters
+        .next()
+        .map(|member| Some(&member.id) == seen.etcd_member_id.as_ref());
     only == Some(true) && voters.next().is_none()
 }
 

@@ -9,7 +9,9 @@ use crate::controller::context::Context;
 use crate::controller::store::Guarded;
 use crate::runtime::clock;
 use ichor_crds::conditions::reclaim as reason;
-use ichor_crds::{Approval, IdentityMatch, MachineReclaim, NodeAddress, ResetRecord, SystemUuid, TalosMachine};
+use ichor_crds::{
+    Approval, IdentityMatch, MachineReclaim, NodeAddress, ResetRecord, SystemUuid, TalosMachine,
+};
 use ichor_talos::{Class, Connection, Fingerprint, Kind, TalosError};
 use kube::ResourceExt;
 use kube::api::ListParams;
@@ -39,7 +41,12 @@ pub async fn rivals_live(context: &Context) -> Result<Vec<Rival>, Trouble> {
     let mut rivals = Vec::new();
     loop {
         let list = context.requests.list(&page).await?;
-        rivals.extend(list.items.iter().filter_map(|request| request.0.as_ref().ok()).map(Rival::of));
+        rivals.extend(
+            list.items
+                .iter()
+                .filter_map(|request| request.0.as_ref().ok())
+                .map(Rival::of),
+        );
         match list.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => page.continue_token = Some(token),
             None => return Ok(rivals),
@@ -49,19 +56,29 @@ pub async fn rivals_live(context: &Context) -> Result<Vec<Rival>, Trouble> {
 
 /// The approved machines with this UUID in either byte order, read live: a machine may have been approved a moment ago.
 /// TalosMachines are named by their UUID. One that cannot be decoded may be approved, so it is waited for.
-pub async fn approved(context: &Context, uuid: Option<SystemUuid>) -> Result<Vec<ApprovedMachine>, Trouble> {
+pub async fn approved(
+    context: &Context,
+    uuid: Option<SystemUuid>,
+) -> Result<Vec<ApprovedMachine>, Trouble> {
     let mut approved = Vec::new();
     let Some(uuid) = uuid else {
         return Ok(approved);
     };
     for name in [uuid.to_string(), uuid.swapped().to_string()] {
-        match context.machines_live.get_opt(&name).await?.map(|found| found.0) {
+        match context
+            .machines_live
+            .get_opt(&name)
+            .await?
+            .map(|found| found.0)
+        {
             Some(Ok(machine)) if machine.is_approved() => approved.extend(view(&machine)),
             None | Some(Ok(_)) => {}
             Some(Err(_)) => {
                 return Err(Trouble::Wait(Wait::new(
                     reason::NOT_READY,
-                    format!("TalosMachine {name} cannot be decoded, so whether this machine is approved is not known"),
+                    format!(
+                        "TalosMachine {name} cannot be decoded, so whether this machine is approved is not known"
+                    ),
                 )));
             }
         }
@@ -70,16 +87,34 @@ pub async fn approved(context: &Context, uuid: Option<SystemUuid>) -> Result<Vec
 }
 
 fn view(machine: &TalosMachine) -> Option<ApprovedMachine> {
-    let node_name = machine.status.as_ref().and_then(|status| status.node_name.clone());
+    let node_name = machine
+        .status
+        .as_ref()
+        .and_then(|status| status.node_name.clone());
     Some(ApprovedMachine {
         uuid: machine.name_any().parse().ok()?,
-        name: machine.spec.hostname.clone().or(node_name).unwrap_or_else(|| machine.name_any()),
-        cluster: machine.spec.cluster_ref.as_ref().map(|cluster| cluster.name.clone()).unwrap_or_default(),
+        name: machine
+            .spec
+            .hostname
+            .clone()
+            .or(node_name)
+            .unwrap_or_else(|| machine.name_any()),
+        cluster: machine
+            .spec
+            .cluster_ref
+            .as_ref()
+            .map(|cluster| cluster.name.clone())
+            .unwrap_or_default(),
     })
 }
 
 /// Looks at a machine whose reset is recorded: at its address, and where discovery saw the same identity.
-pub async fn sight(context: &Context, request: &MachineReclaim, record: &ResetRecord, address: IpAddr) -> Sight {
+pub async fn sight(
+    context: &Context,
+    request: &MachineReclaim,
+    record: &ResetRecord,
+    address: IpAddr,
+) -> Sight {
     let source = inspect::source(context, &request.spec).await.ok();
     let here = at_address(context, source.as_ref(), address).await;
     let is_ours = match &here {
@@ -100,7 +135,9 @@ async fn at_address(context: &Context, source: Option<&Source>, address: IpAddr)
         return in_maintenance(context, address, None).await;
     };
     match context.dialer.connect(address, &source.credential).await {
-        Ok(connection) => configured(&connection).await.unwrap_or_else(|error| unseen(&error)),
+        Ok(connection) => configured(&connection)
+            .await
+            .unwrap_or_else(|error| unseen(&error)),
         Err(error) if matches!(error.kind(), Kind::Maintenance | Kind::WrongCa) => {
             in_maintenance(context, address, None).await
         }
@@ -109,8 +146,11 @@ async fn at_address(context: &Context, source: Option<&Source>, address: IpAddr)
 }
 
 async fn configured(connection: &Connection) -> Result<Sight, TalosError> {
-    let (identity, boot_id, stage) =
-        tokio::try_join!(connection.identity(), connection.boot_id(), connection.stage())?;
+    let (identity, boot_id, stage) = tokio::try_join!(
+        connection.identity(),
+        connection.boot_id(),
+        connection.stage()
+    )?;
     Ok(Sight::Configured {
         identity: inspect::machine_identity(&identity),
         boot_id,
@@ -143,7 +183,9 @@ fn unseen(error: &TalosError) -> Sight {
 /// decision 15): a pending TalosMachine with this identity in maintenance mode says where to look. What it says is
 /// read again from the machine itself, under the fingerprint that discovery saw.
 async fn elsewhere(context: &Context, record: &ResetRecord, not: IpAddr) -> Option<Sight> {
-    let places = context.machines.collect(|machine| place(machine, record, not));
+    let places = context
+        .machines
+        .collect(|machine| place(machine, record, not));
     for (address, fingerprint) in places {
         let sight = in_maintenance(context, address, Some(fingerprint)).await;
         if matches!(sight, Sight::Maintenance { .. }) {
@@ -153,13 +195,23 @@ async fn elsewhere(context: &Context, record: &ResetRecord, not: IpAddr) -> Opti
     None
 }
 
-fn place(machine: &TalosMachine, record: &ResetRecord, not: IpAddr) -> Option<(IpAddr, Fingerprint)> {
+fn place(
+    machine: &TalosMachine,
+    record: &ResetRecord,
+    not: IpAddr,
+) -> Option<(IpAddr, Fingerprint)> {
     if machine.spec.approval != Approval::Pending
         || machine.spec.identity.compare(&record.identity) != IdentityMatch::Same
     {
         return None;
     }
-    let fingerprint = machine.status.as_ref()?.maintenance_fingerprint.as_ref()?.parse().ok()?;
+    let fingerprint = machine
+        .status
+        .as_ref()?
+        .maintenance_fingerprint
+        .as_ref()?
+        .parse()
+        .ok()?;
     let address = machine.dial_endpoint()?.parse::<NodeAddress>().ok()?.ip();
     (address != not).then_some((address, fingerprint))
 }

@@ -81,9 +81,27 @@ mod tests {
             ("v", true, Effect::Last),
             ("d", true, Effect::Last),
             ("vl", true, Effect::Last),
-            ("vv", true, Effect::OneOfTwo { other_healthy: true }),
-            ("vd", true, Effect::OneOfTwo { other_healthy: false }),
-            ("vvl", true, Effect::OneOfTwo { other_healthy: true }),
+            (
+                "vv",
+                true,
+                Effect::OneOfTwo {
+                    other_healthy: true,
+                },
+            ),
+            (
+                "vd",
+                true,
+                Effect::OneOfTwo {
+                    other_healthy: false,
+                },
+            ),
+            (
+                "vvl",
+                true,
+                Effect::OneOfTwo {
+                    other_healthy: true,
+                },
+            ),
             ("vvv", true, Effect::Holds),
             ("vvd", true, breaks(1, 2)),
             ("vdd", true, breaks(0, 2)),
@@ -100,7 +118,11 @@ mod tests {
             ("vvvd", false, breaks(2, 4)),
             ("v", false, Effect::Last),
         ] {
-            assert_eq!(effect(&members(kinds), "0", leaves), want, "{kinds} {leaves}");
+            assert_eq!(
+                effect(&members(kinds), "0", leaves),
+                want,
+                "{kinds} {leaves}"
+            );
         }
     }
 

@@ -56,10 +56,17 @@ async fn acquire(
     cluster: &str,
     purpose: &crate::controller::lock::Purpose,
 ) -> Result<Fence, Trouble> {
-    match context.locks.acquire_disruptive_lock(cluster, purpose).await {
+    match context
+        .locks
+        .acquire_disruptive_lock(cluster, purpose)
+        .await
+    {
         Ok(fence) => Ok(fence),
         Err(Blocked::Kubernetes(error)) => Err(error.into()),
-        Err(blocked) => Err(Trouble::Wait(Wait::new(reason::CLUSTER_LOCK_HELD, blocked.to_string()))),
+        Err(blocked) => Err(Trouble::Wait(Wait::new(
+            reason::CLUSTER_LOCK_HELD,
+            blocked.to_string(),
+        ))),
     }
 }
 
@@ -71,7 +78,11 @@ enum Sent {
     Step(Step),
 }
 
-async fn under_lock(context: &Context, snapshot: &Snapshot, lock: Option<&Fence>) -> Result<Sent, Trouble> {
+async fn under_lock(
+    context: &Context,
+    snapshot: &Snapshot,
+    lock: Option<&Fence>,
+) -> Result<Sent, Trouble> {
     let request = &snapshot.request;
     let dialer = context.dialer_within(lock);
     let (connection, facts, assessment) = look(context, request, &dialer).await?;
@@ -81,7 +92,8 @@ async fn under_lock(context: &Context, snapshot: &Snapshot, lock: Option<&Fence>
         return Ok(Sent::Step(Step::End(ending)));
     }
     let consented = snapshot.status().inspection.unwrap_or_default();
-    let decided = decide::before_reset(&request.spec, &consented, &facts, &assessment, clock::now());
+    let decided =
+        decide::before_reset(&request.spec, &consented, &facts, &assessment, clock::now());
     let record = match decided {
         Ok(record) => record,
         Err(step) => return Ok(Sent::Step(step)),
@@ -109,11 +121,16 @@ async fn put_record(
     let unchanged = live.metadata.uid == request.metadata.uid
         && live.metadata.deletion_timestamp.is_none()
         && live.spec == request.spec
-        && live.status.as_ref().is_some_and(|status| status.reset.is_none() && !status.phase.is_final());
+        && live
+            .status
+            .as_ref()
+            .is_some_and(|status| status.reset.is_none() && !status.phase.is_final());
     if !unchanged {
         return Ok(None);
     }
-    let draft = Draft::of(&live, clock::now()).inspected(facts, assessment).recorded(record);
+    let draft = Draft::of(&live, clock::now())
+        .inspected(facts, assessment)
+        .recorded(record);
     write(context, &live, draft.finish()).await.map(Some)
 }
 
@@ -125,7 +142,10 @@ async fn send(
     connection: &Connection,
     lock: Option<&Fence>,
 ) -> Result<Sent, Trouble> {
-    let record = recorded.status.as_ref().and_then(|status| status.reset.as_ref());
+    let record = recorded
+        .status
+        .as_ref()
+        .and_then(|status| status.reset.as_ref());
     let Some(graceful) = record.map(|record| record.graceful) else {
         // The API server did not keep what was written: nothing may be sent.
         return Ok(Sent::Recorded);
@@ -157,13 +177,20 @@ async fn send(
 fn refused(error: &TalosError) -> Wait {
     Wait::new(
         reason::TALOS_CONNECT_FAILED,
-        format!("the reset was not carried out and is not recorded any more: {}", error.summary()),
+        format!(
+            "the reset was not carried out and is not recorded any more: {}",
+            error.summary()
+        ),
     )
 }
 
 /// Takes a record back whose request provably was not carried out (decision 4). Where that cannot be written, the
 /// record stays, and the watch finds the machine running.
-async fn take_back(context: &Context, recorded: &MachineReclaim, wait: &Wait) -> Result<Sent, Trouble> {
+async fn take_back(
+    context: &Context,
+    recorded: &MachineReclaim,
+    wait: &Wait,
+) -> Result<Sent, Trouble> {
     let draft = Draft::of(recorded, clock::now()).not_sent(wait);
     match write(context, recorded, draft.finish()).await {
         Ok(_) => Ok(Sent::Step(Step::Wait(wait.clone()))),
@@ -176,7 +203,10 @@ async fn accepted(context: &Context, recorded: &MachineReclaim) {
     let mut changed = recorded.clone();
     changed.status = Some(Draft::of(recorded, clock::now()).accepted().finish());
     let name = recorded.name_any();
-    let written = context.statuses.replace_status(&name, &PostParams::default(), &changed).await;
+    let written = context
+        .statuses
+        .replace_status(&name, &PostParams::default(), &changed)
+        .await;
     if let Err(error) = written {
         tracing::warn!(request = %name, %error, "the answer to the reset could not be noted");
     }

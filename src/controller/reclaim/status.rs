@@ -64,7 +64,9 @@ impl Draft {
         let mut fresh = facts.inspection.clone();
         fresh.warnings = lines(&assessment.warnings);
         fresh.refusals = lines(&assessment.refusals);
-        fresh.cluster_name_needed.clone_from(&assessment.cluster_name_needed);
+        fresh
+            .cluster_name_needed
+            .clone_from(&assessment.cluster_name_needed);
         fresh.inspected_at = Some(Time(self.now));
         self.status.inspection = Some(fresh);
         self
@@ -143,13 +145,21 @@ impl Draft {
     /// "Machines that never come back leave a condition that says what was sent and when" (DESIGN section 11).
     fn overdue_message(&self) -> String {
         let record = self.status.reset.as_ref();
-        let kind = if record.is_some_and(|record| record.graceful) { "graceful" } else { "ungraceful" };
-        let at = record.and_then(|record| record.recorded_at.as_ref()).map_or(self.now, |at| at.0);
+        let kind = if record.is_some_and(|record| record.graceful) {
+            "graceful"
+        } else {
+            "ungraceful"
+        };
+        let at = record
+            .and_then(|record| record.recorded_at.as_ref())
+            .map_or(self.now, |at| at.0);
         let answer = match record.and_then(|record| record.accepted_at.as_ref()) {
             Some(_) => "Talos accepted it",
             None => "whether Talos accepted it is not known",
         };
-        format!("a {kind} reset was recorded at {at} and sent at most once, {answer}, and the machine has not come back in maintenance mode; Ichor keeps looking")
+        format!(
+            "a {kind} reset was recorded at {at} and sent at most once, {answer}, and the machine has not come back in maintenance mode; Ichor keeps looking"
+        )
     }
 
     /// It ends.
@@ -163,7 +173,12 @@ impl Draft {
         if ending.phase == ReclaimPhase::Done {
             self.clear(OVERDUE);
         }
-        self.set(COMPLETE, true, ending.reason, &clip(&ending.result, RESULT_MAX));
+        self.set(
+            COMPLETE,
+            true,
+            ending.reason,
+            &clip(&ending.result, RESULT_MAX),
+        );
         self
     }
 
@@ -171,10 +186,13 @@ impl Draft {
     fn running(mut self) -> Self {
         let (reason, message) = match self.status.phase {
             ReclaimPhase::Resetting => (reason::RESETTING, "the reset is recorded"),
-            ReclaimPhase::AwaitingMaintenance => {
-                (reason::AWAITING_MAINTENANCE, "the machine has to come back in maintenance mode")
+            ReclaimPhase::AwaitingMaintenance => (
+                reason::AWAITING_MAINTENANCE,
+                "the machine has to come back in maintenance mode",
+            ),
+            ReclaimPhase::AwaitingConfirmation => {
+                (reason::AWAITING_CONFIRMATION, "a person has to consent")
             }
-            ReclaimPhase::AwaitingConfirmation => (reason::AWAITING_CONFIRMATION, "a person has to consent"),
             _ => (reason::INSPECTING, "the machine has to be looked at"),
         };
         self.set(COMPLETE, false, reason, message);
@@ -182,11 +200,21 @@ impl Draft {
     }
 
     fn set(&mut self, kind: &str, status: bool, reason: &str, message: &str) {
-        condition(&mut self.status.conditions, kind, status, reason, message, self.generation, self.now);
+        condition(
+            &mut self.status.conditions,
+            kind,
+            status,
+            reason,
+            message,
+            self.generation,
+            self.now,
+        );
     }
 
     fn clear(&mut self, kind: &str) {
-        self.status.conditions.retain(|condition| condition.type_ != kind);
+        self.status
+            .conditions
+            .retain(|condition| condition.type_ != kind);
     }
 }
 
@@ -212,7 +240,9 @@ fn timeless(status: &MachineReclaimStatus) -> MachineReclaimStatus {
     for condition in &mut status.conditions {
         condition.last_transition_time = Time(Timestamp::UNIX_EPOCH);
     }
-    status.conditions.sort_by(|one, other| one.type_.cmp(&other.type_));
+    status
+        .conditions
+        .sort_by(|one, other| one.type_.cmp(&other.type_));
     status
 }
 
@@ -235,7 +265,10 @@ pub fn notices(old: &MachineReclaimStatus, new: &MachineReclaimStatus) -> Vec<No
     }
     for kind in [WAITING, UUID_MISMATCH, OVERDUE] {
         let find = |status: &MachineReclaimStatus| {
-            let found = status.conditions.iter().find(|condition| condition.type_ == kind);
+            let found = status
+                .conditions
+                .iter()
+                .find(|condition| condition.type_ == kind);
             found.map(|condition| (condition.reason.clone(), condition.message.clone()))
         };
         let (before, after) = (find(old), find(new));
@@ -243,23 +276,38 @@ pub fn notices(old: &MachineReclaimStatus, new: &MachineReclaimStatus) -> Vec<No
             continue;
         };
         // Waiting for the person is told by the phase.
-        if before.map(|(reason, _)| reason) != Some(reason.clone()) && reason != reason::AWAITING_CONFIRMATION {
-            notices.push(Notice { warning: true, reason, note });
+        if before.map(|(reason, _)| reason) != Some(reason.clone())
+            && reason != reason::AWAITING_CONFIRMATION
+        {
+            notices.push(Notice {
+                warning: true,
+                reason,
+                note,
+            });
         }
     }
     notices
 }
 
 fn phase_notice(new: &MachineReclaimStatus) -> Option<Notice> {
-    let uuid = new.inspection.as_ref().map(|seen| seen.identity.uuid.clone()).unwrap_or_default();
+    let uuid = new
+        .inspection
+        .as_ref()
+        .map(|seen| seen.identity.uuid.clone())
+        .unwrap_or_default();
     let result = new.result.clone().unwrap_or_default();
-    let ended = new.conditions.iter().find(|condition| condition.type_ == COMPLETE);
+    let ended = new
+        .conditions
+        .iter()
+        .find(|condition| condition.type_ == COMPLETE);
     let (warning, reason, note) = match new.phase {
         ReclaimPhase::Pending | ReclaimPhase::Inspecting => return None,
         ReclaimPhase::AwaitingConfirmation => (
             false,
             reason::AWAITING_CONFIRMATION.to_owned(),
-            format!("machine {uuid} was inspected; it is wiped when its UUID is typed into spec.confirmUUID"),
+            format!(
+                "machine {uuid} was inspected; it is wiped when its UUID is typed into spec.confirmUUID"
+            ),
         ),
         ReclaimPhase::Resetting => (
             false,
@@ -273,11 +321,18 @@ fn phase_notice(new: &MachineReclaimStatus) -> Option<Notice> {
         ),
         ReclaimPhase::Done | ReclaimPhase::Refused | ReclaimPhase::Failed => (
             new.phase != ReclaimPhase::Done,
-            ended.map_or_else(|| format!("{:?}", new.phase), |condition| condition.reason.clone()),
+            ended.map_or_else(
+                || format!("{:?}", new.phase),
+                |condition| condition.reason.clone(),
+            ),
             result,
         ),
     };
-    Some(Notice { warning, reason, note })
+    Some(Notice {
+        warning,
+        reason,
+        note,
+    })
 }
 
 #[cfg(test)]

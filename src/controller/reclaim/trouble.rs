@@ -34,7 +34,9 @@ impl From<TalosError> for Trouble {
             // CA)" (record 0136): time does not change whose machine it is.
             (Kind::WrongCa, _) => Self::End(Ending::refused(
                 reason::REFUSED,
-                format!("{text}. It is not a machine of the cluster whose credentials were given; nothing was sent"),
+                format!(
+                    "{text}. It is not a machine of the cluster whose credentials were given; nothing was sent"
+                ),
             )),
             (Kind::Maintenance, _) => Self::End(Ending::refused(
                 reason::REFUSED,

@@ -19,7 +19,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use std::time::Duration;
 
 /// Looks once.
-pub(super) async fn watch(context: &Context, snapshot: &Snapshot) -> Result<Option<Duration>, Trouble> {
+pub(super) async fn watch(
+    context: &Context,
+    snapshot: &Snapshot,
+) -> Result<Option<Duration>, Trouble> {
     let request = &snapshot.request;
     let status = snapshot.status();
     let Some(record) = status.reset.clone() else {
@@ -28,10 +31,19 @@ pub(super) async fn watch(context: &Context, snapshot: &Snapshot) -> Result<Opti
     keep_lock(context, request, &status).await;
     let sight = observe::sight(context, request, &record, address(&request.spec)?).await;
     let now = clock::now();
-    let outlook = watching::judge(&request.spec, &record, status.progress.as_ref(), &sight, now, &context.settings);
+    let outlook = watching::judge(
+        &request.spec,
+        &record,
+        status.progress.as_ref(),
+        &sight,
+        now,
+        &context.settings,
+    );
     match outlook {
         Outlook::Failed(ending) => Err(Trouble::End(ending)),
-        Outlook::Waiting { progress, overdue } => waiting(context, request, &record, progress, overdue).await,
+        Outlook::Waiting { progress, overdue } => {
+            waiting(context, request, &record, progress, overdue).await
+        }
         Outlook::Returned(progress) => {
             let draft = Draft::of(request, now).watched(progress, false);
             let request = write(context, request, draft.finish()).await?;
@@ -48,7 +60,11 @@ async fn keep_lock(context: &Context, request: &MachineReclaim, status: &Machine
     let Some(cluster) = cluster.filter(|_| !left_the_cluster(status)) else {
         return;
     };
-    if let Err(error) = context.locks.acquire_disruptive_lock(&cluster, &purpose(request)).await {
+    if let Err(error) = context
+        .locks
+        .acquire_disruptive_lock(&cluster, &purpose(request))
+        .await
+    {
         tracing::debug!(%error, "the disruption lock is not held while a machine leaves");
     }
 }
@@ -61,7 +77,10 @@ async fn waiting(
     overdue: bool,
 ) -> Result<Option<Duration>, Trouble> {
     let now = clock::now();
-    if progress.member_gone_at.is_none() && record.graceful && member_is_gone(context, request).await {
+    if progress.member_gone_at.is_none()
+        && record.graceful
+        && member_is_gone(context, request).await
+    {
         progress.member_gone_at = Some(Time(now));
     }
     let draft = Draft::of(request, now).watched(progress, overdue);
@@ -69,14 +88,22 @@ async fn waiting(
     if written.status.as_ref().is_some_and(left_the_cluster) {
         context.locks.release(&purpose(request)).await;
     }
-    let again = if overdue { context.settings.recheck } else { context.settings.watch };
+    let again = if overdue {
+        context.settings.recheck
+    } else {
+        context.settings.watch
+    };
     Ok(Some(again))
 }
 
 /// Whether the others list the machine's etcd member no more; unknown is no.
 async fn member_is_gone(context: &Context, request: &MachineReclaim) -> bool {
-    let seen = request.status.as_ref().and_then(|status| status.inspection.as_ref());
-    let Some((seen, member)) = seen.and_then(|seen| Some((seen, seen.etcd_member_id.as_ref()?))) else {
+    let seen = request
+        .status
+        .as_ref()
+        .and_then(|status| status.inspection.as_ref());
+    let Some((seen, member)) = seen.and_then(|seen| Some((seen, seen.etcd_member_id.as_ref()?)))
+    else {
         return false;
     };
     let (Some(cluster), Ok(address)) = (decide::lock_of(seen), address(&request.spec)) else {
@@ -93,7 +120,11 @@ async fn member_is_gone(context: &Context, request: &MachineReclaim) -> bool {
 }
 
 /// The machine is back: its Node goes, and the request is done.
-async fn finish(context: &Context, request: &MachineReclaim, sight: &Sight) -> Result<Option<Duration>, Trouble> {
+async fn finish(
+    context: &Context,
+    request: &MachineReclaim,
+    sight: &Sight,
+) -> Result<Option<Duration>, Trouble> {
     let uuid = match sight {
         Sight::Maintenance { identity, .. } => identity.system_uuid(),
         _ => None,
@@ -101,14 +132,19 @@ async fn finish(context: &Context, request: &MachineReclaim, sight: &Sight) -> R
     let words = match clean_up(context, request, uuid).await {
         Ok(words) => words,
         Err(error) if is_late(context, request) => {
-            let name = request.status.as_ref().and_then(|status| node::name_of(status.inspection.as_ref()?));
+            let name = request
+                .status
+                .as_ref()
+                .and_then(|status| node::name_of(status.inspection.as_ref()?));
             let name = name.unwrap_or_default();
             format!("Kubernetes node {name} was left, because {error}: kubectl delete node {name}")
         }
         Err(error) => {
             return Err(Trouble::Wait(Wait::new(
                 reason::KUBERNETES_UNAVAILABLE,
-                format!("the machine is wiped and in maintenance mode; its Kubernetes Node waits: {error}"),
+                format!(
+                    "the machine is wiped and in maintenance mode; its Kubernetes Node waits: {error}"
+                ),
             )));
         }
     };
@@ -122,7 +158,10 @@ async fn finish(context: &Context, request: &MachineReclaim, sight: &Sight) -> R
 
 /// A Node that cannot be looked at does not keep a wiped machine's request open for ever.
 fn is_late(context: &Context, request: &MachineReclaim) -> bool {
-    let progress = request.status.as_ref().and_then(|status| status.progress.as_ref());
+    let progress = request
+        .status
+        .as_ref()
+        .and_then(|status| status.progress.as_ref());
     let returned = progress.and_then(|progress| progress.returned_at.as_ref());
     returned.is_some_and(|at| decide::elapsed(at.0, clock::now()) >= context.settings.overdue)
 }
@@ -135,8 +174,17 @@ async fn clean_up(
     let (sight, nodes) = look_at_node(context, request).await?;
     match (node::decide(request, uuid, sight), nodes) {
         (NodeStep::Leave(words), _) => Ok(words),
-        (NodeStep::Delete { name, .. }, _) if context.leader.deadline().is_err() => Err(AccessRefused::Unavailable(name)),
-        (NodeStep::Delete { name, uid, resource_version }, Some(nodes)) => {
+        (NodeStep::Delete { name, .. }, _) if context.leader.deadline().is_err() => {
+            Err(AccessRefused::Unavailable(name))
+        }
+        (
+            NodeStep::Delete {
+                name,
+                uid,
+                resource_version,
+            },
+            Some(nodes),
+        ) => {
             if nodes.delete(&name, &uid, &resource_version).await? {
                 Ok(format!("Kubernetes node {name} deleted"))
             } else {
@@ -152,7 +200,11 @@ async fn look_at_node(
     context: &Context,
     request: &MachineReclaim,
 ) -> Result<(NodeSight, Option<crate::controller::kubernetes::Nodes>), AccessRefused> {
-    let seen = request.status.as_ref().and_then(|status| status.inspection.clone()).unwrap_or_default();
+    let seen = request
+        .status
+        .as_ref()
+        .and_then(|status| status.inspection.clone())
+        .unwrap_or_default();
     let Some(cluster) = &seen.managed_cluster else {
         return Ok((NodeSight::NotManaged, None));
     };
@@ -182,6 +234,11 @@ async fn managed(context: &Context, cluster: &str) -> Result<Managed, AccessRefu
         why,
     };
     let object = context.clusters.named(cluster);
-    let object = object.ok_or_else(|| bundle("the TalosCluster does not exist any more".to_owned()))?;
-    context.clusters.managed(object).await.map_err(|error| bundle(error.to_string()))
+    let object =
+        object.ok_or_else(|| bundle("the TalosCluster does not exist any more".to_owned()))?;
+    context
+        .clusters
+        .managed(object)
+        .await
+        .map_err(|error| bundle(error.to_string()))
 }

@@ -66,7 +66,11 @@ pub fn judge(
         Sight::Maintenance { identity, address } if is_same(record, identity) => {
             return returned(spec, progress, address, now);
         }
-        Sight::Configured { identity, boot_id, stage } if is_same(record, identity) => {
+        Sight::Configured {
+            identity,
+            boot_id,
+            stage,
+        } if is_same(record, identity) => {
             let booted_again = boot_id.is_some() && *boot_id != record.boot_id;
             if booted_again {
                 return Outlook::Failed(unwiped(spec, record));
@@ -74,7 +78,10 @@ pub fn judge(
             if *stage == Stage::Running && age >= settings.observe_timeout {
                 return Outlook::Failed(not_carried_out(spec, record));
             }
-            if matches!(stage, Stage::Resetting | Stage::Rebooting | Stage::ShuttingDown) {
+            if matches!(
+                stage,
+                Stage::Resetting | Stage::Rebooting | Stage::ShuttingDown
+            ) {
                 stopped(&mut progress, now);
             }
         }
@@ -114,16 +121,23 @@ fn returned(
 
 /// Decision 1: killed between record and send. Decision 3: an OK is not an effect.
 fn not_carried_out(spec: &MachineReclaimSpec, record: &ResetRecord) -> Ending {
-    let (address, boot) = (&spec.address, record.boot_id.as_deref().unwrap_or("unknown"));
+    let (address, boot) = (
+        &spec.address,
+        record.boot_id.as_deref().unwrap_or("unknown"),
+    );
     if record.accepted_at.is_none() {
         return Ending::failed(
             reason::RECORDED_NOT_OBSERVED,
-            format!("recorded, not observed; ask again: {address} still runs on boot {boot}, and whether the reset was sent is not known. It is never sent twice"),
+            format!(
+                "recorded, not observed; ask again: {address} still runs on boot {boot}, and whether the reset was sent is not known. It is never sent twice"
+            ),
         );
     }
     Ending::failed(
         reason::RESET_NOT_CARRIED_OUT,
-        format!("{address} accepted the reset and still runs on boot {boot}: it was not carried out. Look at talosctl dmesg -n {address}, then ask again"),
+        format!(
+            "{address} accepted the reset and still runs on boot {boot}: it was not carried out. Look at talosctl dmesg -n {address}, then ask again"
+        ),
     )
 }
 
@@ -137,7 +151,9 @@ fn unwiped(spec: &MachineReclaimSpec, record: &ResetRecord) -> Ending {
     };
     Ending::failed(
         reason::RETURNED_UNWIPED,
-        format!("{address} came back on a new boot with its old configuration: it was not wiped{hint}. Ask again"),
+        format!(
+            "{address} came back on a new boot with its old configuration: it was not wiped{hint}. Ask again"
+        ),
     )
 }
 

@@ -56,16 +56,33 @@ pub(super) async fn read(
     };
     let others = ask(context, source, managed, addresses).await;
     let mut healthy: BTreeSet<u64> = others.iter().filter_map(|other| other.healthy).collect();
-    healthy.extend(status.ok().filter(EtcdStatus::is_healthy).map(|status| status.member_id));
+    healthy.extend(
+        status
+            .ok()
+            .filter(EtcdStatus::is_healthy)
+            .map(|status| status.member_id),
+    );
     let listed = if own_list.is_empty() {
-        others.into_iter().map(|other| other.members).find(|list| !list.is_empty()).unwrap_or_default()
+        others
+            .into_iter()
+            .map(|other| other.members)
+            .find(|list| !list.is_empty())
+            .unwrap_or_default()
     } else {
         own_list
     };
     Ok(Etcd {
-        answer: if answers && !listed.is_empty() { EtcdAnswer::Answers } else { EtcdAnswer::Silent },
+        answer: if answers && !listed.is_empty() {
+            EtcdAnswer::Answers
+        } else {
+            EtcdAnswer::Silent
+        },
         own: own_id.map(hex),
-        members: listed.iter().take(MEMBERS_MAX).map(|member| view(member, &healthy)).collect(),
+        members: listed
+            .iter()
+            .take(MEMBERS_MAX)
+            .map(|member| view(member, &healthy))
+            .collect(),
     })
 }
 
@@ -77,25 +94,45 @@ struct Other {
     healthy: Option<u64>,
 }
 
-async fn ask(context: &Context, source: &Source, managed: Option<&Managed>, addresses: Vec<IpAddr>) -> Vec<Other> {
+async fn ask(
+    context: &Context,
+    source: &Source,
+    managed: Option<&Managed>,
+    addresses: Vec<IpAddr>,
+) -> Vec<Other> {
     futures::stream::iter(addresses.into_iter().take(MEMBERS_MAX))
-        .map(|address| async move { ask_one(context, source, managed, address).await.unwrap_or_default() })
+        .map(|address| async move {
+            ask_one(context, source, managed, address)
+                .await
+                .unwrap_or_default()
+        })
         .buffer_unordered(AT_ONCE)
         .collect()
         .await
 }
 
 /// Unreachable, refusing or hanging: nothing is known of it.
-async fn ask_one(context: &Context, source: &Source, managed: Option<&Managed>, address: IpAddr) -> Option<Other> {
+async fn ask_one(
+    context: &Context,
+    source: &Source,
+    managed: Option<&Managed>,
+    address: IpAddr,
+) -> Option<Other> {
     let credential = match managed {
-        Some(cluster) => context.clusters.credential(cluster, address, Role::Reader).ok()?,
+        Some(cluster) => context
+            .clusters
+            .credential(cluster, address, Role::Reader)
+            .ok()?,
         None => source.credential.clone(),
     };
     let connection = context.dialer.connect(address, &credential).await.ok()?;
     let (members, status) = tokio::join!(connection.etcd_members(), connection.etcd_status());
     Some(Other {
         members: members.unwrap_or_default(),
-        healthy: status.ok().filter(EtcdStatus::is_healthy).map(|status| status.member_id),
+        healthy: status
+            .ok()
+            .filter(EtcdStatus::is_healthy)
+            .map(|status| status.member_id),
     })
 }
 
@@ -122,21 +159,29 @@ pub(in crate::controller::reclaim) async fn members_by_others(
 /// Addresses of the cluster's approved control planes, without the machine itself.
 fn approved_control_planes(context: &Context, cluster: &str, without: IpAddr) -> Vec<IpAddr> {
     context.machines.collect(|machine| {
-        let of_cluster = machine.spec.cluster_ref.as_ref().is_some_and(|of| of.name == cluster);
+        let of_cluster = machine
+            .spec
+            .cluster_ref
+            .as_ref()
+            .is_some_and(|of| of.name == cluster);
         let control_plane = machine.spec.role == Some(MachineRole::ControlPlane);
         let address = machine.dial_endpoint()?.parse::<NodeAddress>().ok()?.ip();
-        (machine.is_approved() && of_cluster && control_plane && address != without).then_some(address)
+        (machine.is_approved() && of_cluster && control_plane && address != without)
+            .then_some(address)
     })
 }
 
 /// Addresses of the other members of a cluster that Ichor does not manage, as the machine names them. They are dialled with
 /// the pasted talosconfig, whose CA they have to show a certificate of.
 fn peers(members: &[EtcdMember], without: IpAddr) -> Vec<IpAddr> {
-    let hosts = members.iter().flat_map(|member| &member.peer_urls).filter_map(|url| {
-        let url: http::Uri = url.parse().ok()?;
-        let host = url.host()?;
-        Some(host.parse::<NodeAddress>().ok()?.ip())
-    });
+    let hosts = members
+        .iter()
+        .flat_map(|member| &member.peer_urls)
+        .filter_map(|url| {
+            let url: http::Uri = url.parse().ok()?;
+            let host = url.host()?;
+            Some(host.parse::<NodeAddress>().ok()?.ip())
+        });
     let unique: BTreeSet<IpAddr> = hosts.filter(|address| *address != without).collect();
     unique.into_iter().collect()
 }
@@ -174,7 +219,10 @@ mod tests {
             member("nonsense"),
         ];
         let own: IpAddr = "10.5.0.2".parse().expect("an address");
-        let found: Vec<String> = peers(&members, own).iter().map(ToString::to_string).collect();
+        let found: Vec<String> = peers(&members, own)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(found, ["10.5.0.3", "fc00:22::2"]);
     }
 }

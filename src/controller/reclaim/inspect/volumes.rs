@@ -11,7 +11,9 @@ const WIPED: [&str; 2] = ["STATE", "EPHEMERAL"];
 const KEPT_MAX: usize = 256;
 
 /// What is wiped, and what is kept.
-pub(super) async fn read(connection: &Connection) -> Result<(Vec<String>, Vec<VolumeView>), Trouble> {
+pub(super) async fn read(
+    connection: &Connection,
+) -> Result<(Vec<String>, Vec<VolumeView>), Trouble> {
     let (volumes, disks) = tokio::try_join!(connection.volumes(), connection.disks())?;
     let wiped = WIPED.iter().map(|label| (*label).to_owned()).collect();
     Ok((wiped, kept(&volumes, &disks)))
@@ -29,11 +31,14 @@ fn kept(volumes: &[Volume], disks: &[Disk]) -> Vec<VolumeView> {
             size: size(volume.size),
             description: Some(printable(&format!("volume on {}", volume.location), 256)),
         });
-    let others = disks.iter().filter(|disk| !disk.system && !disk.readonly).map(|disk| VolumeView {
-        name: printable(&disk.device, 256),
-        size: size(disk.size),
-        description: Some(printable(&description(disk, volumes), 256)),
-    });
+    let others = disks
+        .iter()
+        .filter(|disk| !disk.system && !disk.readonly)
+        .map(|disk| VolumeView {
+            name: printable(&disk.device, 256),
+            size: size(disk.size),
+            description: Some(printable(&description(disk, volumes), 256)),
+        });
     rest.chain(others).take(KEPT_MAX).collect()
 }
 
@@ -81,7 +86,10 @@ mod tests {
             volume("u-data", "/dev/nvme1n1p1", "/dev/nvme1n1"),
             volume("/var/log", "", ""),
         ];
-        let kept = kept(&volumes, &[disk("/dev/sda", true), disk("/dev/nvme1n1", false)]);
+        let kept = kept(
+            &volumes,
+            &[disk("/dev/sda", true), disk("/dev/nvme1n1", false)],
+        );
         let names: Vec<&str> = kept.iter().map(|view| view.name.as_str()).collect();
         assert_eq!(names, ["META", "u-data", "/dev/nvme1n1"]);
         assert_eq!(kept[2].description.as_deref(), Some("disk with u-data"));
