@@ -1,10 +1,14 @@
 //! The connection to the API server, as kubectl would make it: the person's kubeconfig, so that Kubernetes
 //! RBAC and audit apply to everything a command does.
 
+use super::warnings::Warnings;
 use anyhow::{Context as _, anyhow};
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use std::path::PathBuf;
+use std::sync::Arc;
+use tower::util::MapResponseLayer;
 
 /// Flags of every command that talks to the API server.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -36,6 +40,20 @@ pub struct ConnectArgs {
 impl ConnectArgs {
     /// A client for the context of that name, or the current one.
     pub async fn client(&self, context: Option<&str>) -> anyhow::Result<Client> {
+        let config = self.impersonating(context).await?;
+        Client::try_from(config).context("the kubeconfig cannot be used")
+    }
+
+    /// A client that prints the warnings of admission, as kubectl does.
+    pub async fn warning_client(&self, context: Option<&str>) -> anyhow::Result<Client> {
+        let config = self.impersonating(context).await?;
+        let builder = ClientBuilder::try_from(config).context("the kubeconfig cannot be used")?;
+        let warnings = Arc::new(Warnings::default());
+        let layer = MapResponseLayer::new(move |response| warnings.print(response));
+        Ok(builder.with_layer(&layer).build())
+    }
+
+    async fn impersonating(&self, context: Option<&str>) -> anyhow::Result<Config> {
         let mut config = self.config(context).await?;
         config.default_namespace.clone_from(&self.namespace);
         if let Some(user) = &self.as_user {
@@ -44,7 +62,7 @@ impl ConnectArgs {
             config.auth_info.impersonate_groups =
                 (!self.as_group.is_empty()).then(|| self.as_group.clone());
         }
-        Client::try_from(config).context("the kubeconfig cannot be used")
+        Ok(config)
     }
 
     async fn config(&self, context: Option<&str>) -> anyhow::Result<Config> {

@@ -120,7 +120,7 @@ fn create(args: &CreateCli) -> anyhow::Result<()> {
         DryRun::None | DryRun::Server => {
             let runtime = super::runtime()?;
             runtime.block_on(async {
-                let client = connect.client(context.as_deref()).await?;
+                let client = connect.warning_client(context.as_deref()).await?;
                 create_reclaim(&client, &wanted, *dry_run == DryRun::Server)
                     .await
                     .map_err(anyhow::Error::from)

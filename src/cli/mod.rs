@@ -10,6 +10,7 @@ mod output;
 mod reclaim;
 pub mod reference;
 mod screen;
+mod warnings;
 
 use crate::controller;
 use anyhow::Context as _;

@@ -1,5 +1,6 @@
 //! One run of the command with one request: follow it, ask when it asks, until it ends or this command does.
 
+use super::super::errors;
 use super::super::outcome::Outcome;
 use super::super::screen::{Label, Line, Screen};
 use super::ask::{self, Answers, TRIES};
@@ -122,7 +123,8 @@ impl Session {
                 Waited::Ended(Outcome::Failed)
             }
             News::Unreachable(error) => {
-                let text = format!("the API server cannot be reached ({error}); still trying");
+                let cause = errors::render(&error.into());
+                let text = format!("the API server cannot be reached ({cause}); still trying");
                 self.screen.say(&[Line::step(Label::Wait, text)])?;
                 Waited::Changed
             }

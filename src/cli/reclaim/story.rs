@@ -14,6 +14,7 @@ use std::time::Duration;
 pub struct Story {
     inspection: Option<InspectionView>,
     waiting: Option<String>,
+    waited: bool,
     told: BTreeSet<Event>,
 }
 
@@ -104,6 +105,7 @@ impl Story {
             && self.waiting.as_ref() != Some(text)
         {
             lines.push(Line::step(Label::Wait, text.clone()));
+            self.waited = true;
         }
         self.waiting = waiting;
     }
@@ -138,7 +140,11 @@ impl Story {
             return;
         }
         let again = self.inspection.is_some();
-        lines.push(inspected(request, again, answered_in));
+        lines.push(inspected(
+            request,
+            again,
+            answered_in.filter(|_| !self.waited),
+        ));
         lines.push(Line::Plain(String::new()));
         lines.extend(view.lines().into_iter().map(Line::Plain));
         lines.push(Line::Plain(String::new()));
