@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/cosi-project/runtime/pkg/resource"
+	"github.com/cosi-project/runtime/pkg/resource/protobuf"
 	"github.com/cosi-project/runtime/pkg/safe"
 	"github.com/cosi-project/runtime/pkg/state"
 	"github.com/siderolabs/talos/pkg/machinery/client"
@@ -34,7 +36,8 @@ func one[T resource.Resource](ctx context.Context, c *client.Client, empty T) (T
 	return found, nil
 }
 
-// shown is a resource as JSON, with the spec's keys as in its YAML form.
+// shown is a resource as JSON. A node sends each spec twice, as protobuf and as YAML. Spec is the protobuf form, decoded
+// into Talos's type; YAML is there only where the two do not say the same, or where Talos's type is not known here.
 type shown struct {
 	Namespace string `json:"namespace"`
 	Type      string `json:"type"`
@@ -42,32 +45,63 @@ type shown struct {
 	Version   string `json:"version"`
 	Owner     string `json:"owner,omitempty"`
 	Phase     string `json:"phase"`
-	Spec      any    `json:"spec"`
+	Spec      any    `json:"spec,omitempty"`
+	YAML      any    `json:"yaml,omitempty"`
 }
 
 func show(r resource.Resource) (shown, error) {
-	text, err := yaml.Marshal(r.Spec())
-	if err != nil {
-		return shown{}, fmt.Errorf("%s: %w", resource.String(r), err)
-	}
-
-	var spec any
-
-	if err := yaml.Unmarshal(text, &spec); err != nil {
-		return shown{}, fmt.Errorf("%s: %w", resource.String(r), err)
-	}
-
 	md := r.Metadata()
 
-	return shown{
+	printed := shown{
 		Namespace: md.Namespace(),
 		Type:      md.Type(),
 		ID:        md.ID(),
 		Version:   md.Version().String(),
 		Owner:     md.Owner(),
 		Phase:     md.Phase().String(),
-		Spec:      spec,
-	}, nil
+	}
+
+	raw, ok := r.(*protobuf.Resource)
+	if !ok {
+		return printed, fmt.Errorf("%s: is a %T already", resource.String(r), r)
+	}
+
+	typed, err := protobuf.UnmarshalResource(raw)
+	if err != nil {
+		return printed, fmt.Errorf("%s: its protobuf form: %w", resource.String(r), err)
+	}
+
+	if printed.YAML, err = generic(raw.Spec()); err != nil {
+		return printed, fmt.Errorf("%s: its YAML form: %w", resource.String(r), err)
+	}
+
+	if typed == resource.Resource(raw) {
+		return printed, nil
+	}
+
+	if printed.Spec, err = generic(typed.Spec()); err != nil {
+		return printed, fmt.Errorf("%s: %w", resource.String(r), err)
+	}
+
+	if reflect.DeepEqual(printed.Spec, printed.YAML) {
+		printed.YAML = nil
+	}
+
+	return printed, nil
+}
+
+// generic takes a value through YAML, which is where the names of its fields are.
+func generic(value any) (any, error) {
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+
+	var plain any
+
+	err = yaml.Unmarshal(text, &plain)
+
+	return plain, err
 }
 
 // list lists a type by its full name. talosctl's short names are not taken: they would need a second call first.
@@ -84,7 +118,7 @@ func list(args []string) (call, error) {
 	kind := resource.NewMetadata(words[1], words[0], "", resource.VersionUndefined)
 
 	return func(ctx context.Context, c *client.Client) (any, error) {
-		items, err := c.COSI.List(ctx, kind)
+		items, err := c.COSI.List(ctx, kind, state.WithListUnmarshalOptions(state.WithSkipProtobufUnmarshal()))
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +151,7 @@ func get(args []string) (call, error) {
 	pointer := resource.NewMetadata(words[1], words[0], words[2], resource.VersionUndefined)
 
 	return func(ctx context.Context, c *client.Client) (any, error) {
-		found, err := c.COSI.Get(ctx, pointer)
+		found, err := c.COSI.Get(ctx, pointer, state.WithGetUnmarshalOptions(state.WithSkipProtobufUnmarshal()))
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +185,7 @@ func watch(args []string) (call, error) {
 	return func(ctx context.Context, c *client.Client) (any, error) {
 		events := make(chan state.Event)
 
-		if err := c.COSI.WatchKind(ctx, kind, events, state.WithBootstrapContents(true)); err != nil {
+		if err := c.COSI.WatchKind(ctx, kind, events, state.WithBootstrapContents(true), state.WithWatchKindUnmarshalOptions(state.WithSkipProtobufUnmarshal())); err != nil {
 			return nil, err
 		}
 
@@ -168,7 +202,8 @@ func watch(args []string) (call, error) {
 
 				entry := watched{Event: event.Type.String()}
 
-				if event.Resource != nil {
+				// The event that ends the bootstrap carries no resource, only a stand-in for one.
+				if event.Resource != nil && event.Type != state.Bootstrapped {
 					one, err := show(event.Resource)
 					if err != nil {
 						return nil, err
