@@ -94,29 +94,39 @@ pub struct Fault {
     /// How many calls it strikes; all when absent.
     #[serde(default)]
     pub times: Option<u32>,
+    /// How many such calls pass unharmed first.
+    #[serde(default)]
+    pub after: u32,
 }
 
 impl Fault {
     /// A fault on one method, every time.
     pub fn on(method: &str, action: Action) -> Self {
-        Self { method: Some(method.to_owned()), resource: None, action, times: None }
+        Self { method: Some(method.to_owned()), resource: None, action, times: None, after: 0 }
     }
 
     /// A fault on the identity resources, every time.
     pub fn wrong_identity(uuid: &str) -> Self {
         let action = Action::AnswerAs { uuid: Some(uuid.to_owned()), serial: None, macs: None };
-        Self { method: None, resource: None, action, times: None }
+        Self { method: None, resource: None, action, times: None, after: 0 }
     }
 
     /// A fault on everything.
     pub fn always(action: Action) -> Self {
-        Self { method: None, resource: None, action, times: None }
+        Self { method: None, resource: None, action, times: None, after: 0 }
     }
 
     /// Only the first `times` calls.
     #[must_use]
     pub fn times(mut self, times: u32) -> Self {
         self.times = Some(times);
+        self
+    }
+
+    /// Only from the call after the next `calls` ones on.
+    #[must_use]
+    pub fn after(mut self, calls: u32) -> Self {
+        self.after = calls;
         self
     }
 
@@ -199,6 +209,10 @@ impl Ledger {
         let mut faults = lock(&self.faults);
         let index = faults.iter().position(|fault| wanted(fault) && fault.times != Some(0))?;
         let fault = &mut faults[index];
+        if fault.after > 0 {
+            fault.after -= 1;
+            return None;
+        }
         let action = fault.action.clone();
         if let Some(times) = &mut fault.times {
             *times -= 1;
@@ -230,5 +244,15 @@ mod tests {
         assert_eq!(ledger.strike("Reset", None), Some(Action::Hang));
         assert_eq!(ledger.strike("Reset", None), None);
         assert!(ledger.identity("SystemInformations.hardware.talos.dev").is_some());
+    }
+
+    #[test]
+    fn a_fault_lets_the_calls_before_pass() {
+        let ledger = Ledger::default();
+        ledger.add_fault(Fault::always(Action::Hold).after(2).times(1));
+        assert_eq!(ledger.strike("Version", None), None);
+        assert_eq!(ledger.strike("Get", None), None);
+        assert_eq!(ledger.strike("Reset", None), Some(Action::Hold));
+        assert_eq!(ledger.strike("Reset", None), None);
     }
 }
