@@ -188,6 +188,10 @@ pub struct Timings {
     pub boot: u64,
     /// From the configured API to a healthy container runtime (Bootstrap is accepted then).
     pub runtime: u64,
+    /// From ready to stage `running`.
+    pub ready: u64,
+    /// How long the API still answers, with an error, while the daemon behind it is gone.
+    pub socket_gone: u64,
     /// From Bootstrap or join to a running etcd.
     pub etcd: u64,
     /// As a learner.
@@ -222,6 +226,8 @@ impl Default for Timings {
             apply: 60,
             boot: 150,
             runtime: 100,
+            ready: 50,
+            socket_gone: 30,
             etcd: 150,
             learner: 100,
             reset_begin: 20,
@@ -234,7 +240,7 @@ impl Default for Timings {
             quorum_hang: 300,
             no_leader: 100,
             member_gone: 400,
-            heartbeat: 300,
+            heartbeat: 1000,
         }
     }
 }
@@ -246,6 +252,8 @@ impl Timings {
             apply: 250,
             boot: 1600,
             runtime: 1000,
+            ready: 3000,
+            socket_gone: 100,
             etcd: 4000,
             learner: 2500,
             reset_begin: 30,

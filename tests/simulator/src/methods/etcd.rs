@@ -87,7 +87,8 @@ async fn quorum_lost(node: &Arc<Node>, request: &Request, lost: std::time::Durat
 }
 
 fn member_list(node: &Node) -> Reply {
-    let members = node.with_etcd(|etcd| etcd.members().to_vec());
+    let mut members = node.with_etcd(|etcd| etcd.members().to_vec());
+    members.sort_by_key(|member| member.id);
     let list = pb::EtcdMembers {
         metadata: None,
         legacy_members: members.iter().map(|member| member.hostname.clone()).collect(),

@@ -18,7 +18,10 @@ use crate::serve::{Reply, Request};
 
 /// Judges the caller's roles, then carries the call out.
 pub async fn handle(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
-    let maintenance = node.read(|state| state.config.is_none());
+    let (maintenance, gone) = node.read(|state| (state.config.is_none(), state.daemon_gone));
+    if gone {
+        return Err(Status::unavailable(DAEMON_GONE));
+    }
     let service = request.service();
     if !roles::allowed(service, request.method(), maintenance).meets(request.roles) {
         return Err(not_authorized());
@@ -31,6 +34,8 @@ pub async fn handle(node: &Arc<Node>, request: &Request) -> Result<Reply, Status
         _ => Err(unknown(request)),
     }
 }
+
+const DAEMON_GONE: &str = "connection error: desc = \"transport: Error while dialing: dial unix /system/run/machined/machine.sock: connect: no such file or directory\"";
 
 async fn machine_service(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
     match request.method() {

@@ -47,6 +47,7 @@ impl Node {
             state.on = false;
             state.sequence = None;
             state.leaving_maintenance = false;
+            state.daemon_gone = false;
             state.runtime = false;
             state.bootstrap = false;
         });
@@ -85,7 +86,8 @@ impl Node {
                 state.unmet.clear();
             } else {
                 state.stage = Stage::Booting;
-                state.unmet = vec![("services".to_owned(), "kubelet not running".to_owned())];
+                let missing = if state.is_control_plane() { "kubelet not running, etcd not running" } else { "kubelet not running" };
+                state.unmet = vec![("services".to_owned(), missing.to_owned())];
             }
             state.config.is_none()
         });
@@ -103,10 +105,9 @@ impl Node {
             state.sequence = None;
         });
         if self.read(|state| state.config.as_ref().map(|config| config.role)) == Some(Role::Worker) {
-            self.change(|state| {
-                state.stage = Stage::Running;
-                state.unmet.clear();
-            });
+            self.change(|state| state.unmet.clear());
+            tokio::time::sleep(ms(self.shared.timings.ready)).await;
+            self.change(|state| state.stage = Stage::Running);
             return;
         }
         self.etcd_not_running();
@@ -127,11 +128,9 @@ impl Node {
             while !node.start_etcd().await {
                 tokio::time::sleep(Duration::from_millis(25)).await;
             }
-            node.change(|state| {
-                state.etcd_running = true;
-                state.stage = Stage::Running;
-                state.unmet.clear();
-            });
+            // Ready comes first; `running` follows when the sequence has ended.
+            tokio::time::sleep(ms(node.shared.timings.ready)).await;
+            node.change(|state| state.stage = Stage::Running);
         });
     }
 
@@ -146,6 +145,7 @@ impl Node {
             }
             tokio::time::sleep(ms(timings.etcd)).await;
             self.with_etcd(|etcd| etcd.start(id, &hostname));
+            self.etcd_is_running();
             return true;
         }
         let joins = self.with_etcd(|etcd| etcd.leader().is_some());
@@ -162,12 +162,19 @@ impl Node {
             tokio::time::sleep(ms(timings.learner / 4)).await;
         }
         self.with_etcd(|etcd| etcd.start(id, &hostname));
-        self.change(|state| state.etcd_running = true);
+        self.etcd_is_running();
         if joins {
             tokio::time::sleep(ms(timings.learner)).await;
             self.with_etcd(|etcd| etcd.promote(id));
         }
         true
+    }
+
+    fn etcd_is_running(&self) {
+        self.change(|state| {
+            state.etcd_running = true;
+            state.unmet.clear();
+        });
     }
 
     /// The member's process ends.

@@ -86,6 +86,11 @@ impl NodeHandle {
         self.node.read(|state| state.etcd_running)
     }
 
+    /// Whether a configured machine's container runtime is healthy (Bootstrap is accepted then).
+    pub fn runtime_ready(&self) -> bool {
+        self.node.read(|state| state.runtime && state.sequence.is_none())
+    }
+
     /// What the last reset wiped.
     pub fn wiped(&self) -> Vec<String> {
         self.node.read(|state| state.wiped.clone())

@@ -134,6 +134,8 @@ impl Node {
     }
 
     async fn stop_services(&self) {
+        self.change(|state| state.daemon_gone = true);
+        tokio::time::sleep(ms(self.shared.timings.socket_gone)).await;
         self.api_down();
         self.stop_etcd();
         tokio::time::sleep(ms(self.shared.timings.stop)).await;

@@ -96,6 +96,8 @@ pub struct State {
     pub persistent: Option<MachineConfig>,
     /// The API still serves as in maintenance although a configuration was taken.
     pub leaving_maintenance: bool,
+    /// The daemon behind the API has stopped; what is asked fails.
+    pub daemon_gone: bool,
     /// Stage.
     pub stage: Stage,
     /// Reasons why it is not ready: (name, reason).
@@ -137,6 +139,7 @@ impl State {
             config: None,
             persistent: None,
             leaving_maintenance: false,
+            daemon_gone: false,
             stage: Stage::Booting,
             unmet: Vec::new(),
             boot_id: uuid(),

@@ -1,0 +1,169 @@
+//! Every recorded call of a real Talos node, sent to a simulated one in the same state; a difference that no reason in
+//! `reasons.rs` explains fails the test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod compare;
+mod reasons;
+mod record;
+mod scene;
+
+use std::io::Write;
+
+use compare::differences;
+use reasons::{Report, left_out};
+use record::{Call, Line};
+use scene::Scene;
+
+/// Replays consecutive calls that were not made during a timeline.
+async fn replay(scene: &Scene, file: &str, calls: &[&Call], report: &mut Report) {
+    for call in calls {
+        if left_out(call) {
+            report.left_out += 1;
+            continue;
+        }
+        let answer = scene.send(call).await;
+        report.compared += 1;
+        report.add(file, call, differences(call, &answer));
+    }
+}
+
+/// The calls of a file outside its timelines, with the state they were made in.
+fn calls(lines: &[Line]) -> Vec<&Call> {
+    lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Call(call) if call.run.is_none() => Some(&**call),
+            _ => None,
+        })
+        .collect()
+}
+
+fn in_state<'a>(calls: &[&'a Call], state: &str) -> Vec<&'a Call> {
+    calls.iter().copied().filter(|call| call.state == state || call.state.ends_with(&format!(":{state}"))).collect()
+}
+
+/// Member IDs and hostnames in the recorded answers.
+fn members(lines: &[Line]) -> std::collections::BTreeMap<String, String> {
+    let mut found = std::collections::BTreeMap::new();
+    for line in lines {
+        let Line::Call(call) = line else { continue };
+        let Some(response) = &call.response else { continue };
+        for member in response["messages"][0]["members"].as_array().into_iter().flatten() {
+            if let (Some(id), Some(hostname)) = (member["id"].as_str(), member["hostname"].as_str()) {
+                found.insert(id.to_owned(), hostname.to_owned());
+            }
+        }
+    }
+    found
+}
+
+async fn maintenance(report: &mut Report) {
+    let file = "01-maintenance.jsonl";
+    let lines = record::read(file);
+    let scene = Scene::new(1, &[2]).await;
+    replay(&scene, file, &calls(&lines), report).await;
+}
+
+async fn not_bootstrapped(report: &mut Report) {
+    let file = "02-configured-not-bootstrapped.jsonl";
+    let lines = record::read(file);
+    let scene = Scene::new(2, &[3]).await;
+    scene.configure(3).await;
+    replay(&scene, file, &calls(&lines), report).await;
+}
+
+async fn healthy(report: &mut Report) {
+    let file = "03-cluster-healthy.jsonl";
+    let lines = record::read(file);
+    let mut scene = Scene::cluster(3, &[2, 3, 4], &[]).await;
+    scene.members = members(&lines);
+    replay(&scene, file, &calls(&lines), report).await;
+}
+
+async fn worker(report: &mut Report) {
+    let file = "04-worker.jsonl";
+    let lines = record::read(file);
+    let scene = Scene::cluster(4, &[2], &[5]).await;
+    scene.join(5, "inputs/worker.yaml").await;
+    replay(&scene, file, &calls(&lines), report).await;
+}
+
+async fn nodes_down(report: &mut Report) {
+    let file = "05-etcd-nodes-down.jsonl";
+    let lines = record::read(file);
+    let all = calls(&lines);
+    let mut scene = Scene::cluster(5, &[2, 3, 4], &[]).await;
+    scene.members = members(&lines);
+    scene.node(4).power_off();
+    replay(&scene, file, &in_state(&all, "one-down-first-seconds"), report).await;
+    replay(&scene, file, &in_state(&all, "one-down"), report).await;
+    scene.node(3).power_off();
+    let first = in_state(&all, "quorum-lost-first-seconds");
+    let scene_ref = &scene;
+    // These were made at the same time, in the seconds after the loss.
+    let answers = futures::future::join_all(first.iter().map(|call| async move { scene_ref.send(call).await })).await;
+    for (call, answer) in first.iter().zip(answers) {
+        if left_out(call) {
+            report.left_out += 1;
+        } else {
+            report.compared += 1;
+            report.add(file, call, differences(call, &answer));
+        }
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(1700)).await;
+    replay(&scene, file, &in_state(&all, "quorum-lost"), report).await;
+    scene.node(3).power_on();
+    scene.running(3).await;
+    replay(&scene, file, &in_state(&all, "one-down-again"), report).await;
+    replay(&scene, file, &in_state(&all, "dead-member-removed"), report).await;
+}
+
+async fn apply_matrix(report: &mut Report) {
+    let file = "10-apply-config.jsonl";
+    let lines = record::read(file);
+    let all = calls(&lines);
+    let scene = Scene::cluster(10, &[2, 3, 4], &[5]).await;
+    replay(&scene, file, &in_state(&all, "maintenance"), report).await;
+    replay(&scene, file, &in_state(&all, "maintenance-partial"), report).await;
+    replay(&scene, file, &in_state(&all, "configured"), report).await;
+}
+
+async fn proxying(report: &mut Report) {
+    let file = "11-proxying.jsonl";
+    let lines = record::read(file);
+    let all = calls(&lines);
+    let mut scene = Scene::cluster(11, &[2, 3, 4], &[5]).await;
+    scene.members = members(&lines);
+    replay(&scene, file, &in_state(&all, "11-proxying"), report).await;
+    replay(&scene, file, &in_state(&all, "maintenance"), report).await;
+    scene.join(5, "inputs/worker.yaml").await;
+    replay(&scene, file, &in_state(&all, "worker"), report).await;
+    replay(&scene, file, &in_state(&all, "to-worker"), report).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn recordings_replay() {
+    let mut report = Report::default();
+    let mut parts: Vec<Report> = Vec::new();
+    parts.resize_with(7, Report::default);
+    let [a, b, c, d, e, f, g] = &mut parts[..] else { panic!("seven parts") };
+    tokio::join!(
+        maintenance(a),
+        not_bootstrapped(b),
+        healthy(c),
+        worker(d),
+        nodes_down(e),
+        apply_matrix(f),
+        proxying(g)
+    );
+    for part in parts {
+        report.merge(part);
+    }
+    // Past the test harness, which keeps quiet about tests that pass.
+    writeln!(std::io::stderr(), "\n{}", report.summary()).unwrap();
+    assert!(report.unexplained().is_empty(), "differences without a reason:\n{}", report.unexplained().join("\n"));
+    assert!(report.idle_reasons().is_empty(), "reasons that explain nothing: {:?}", report.idle_reasons());
+}

@@ -1,0 +1,92 @@
+//! What is not replayed, and why the simulator may differ where it does.
+
+use std::collections::BTreeSet;
+
+use super::record::Call;
+
+/// Methods no section of DESIGN needs. Whether a caller may call them is compared all the same.
+const METHODS: &str = include_str!("left-out.txt");
+
+/// A difference that is allowed.
+pub struct Reason {
+    /// What must be in the difference's line (all of them).
+    when: &'static [&'static str],
+    /// Why.
+    pub why: &'static str,
+}
+
+pub const REASONS: &[Reason] = &[];
+
+/// Whether a call is left out: its method or COSI type is on the list, unless the role check refused it.
+pub fn left_out(call: &Call) -> bool {
+    if call.denied() {
+        return false;
+    }
+    METHODS
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .any(|name| name == call.name() || name == call.resource())
+}
+
+/// Counts and differences.
+#[derive(Default)]
+pub struct Report {
+    pub compared: usize,
+    pub left_out: usize,
+    explained: usize,
+    unexplained: Vec<String>,
+    used: BTreeSet<usize>,
+}
+
+impl Report {
+    pub fn add(&mut self, file: &str, call: &Call, differences: Vec<String>) {
+        for difference in differences {
+            let line = format!(
+                "{} n {} {} {} {} {} {}: {difference}",
+                &file[..2],
+                call.n,
+                call.state,
+                call.caller,
+                call.method,
+                call.resource(),
+                call.note.as_deref().unwrap_or_default()
+            );
+            let reason = REASONS.iter().position(|reason| reason.when.iter().all(|part| line.contains(part)));
+            match reason {
+                Some(index) => {
+                    self.explained += 1;
+                    self.used.insert(index);
+                }
+                None => self.unexplained.push(line),
+            }
+        }
+    }
+
+    pub fn merge(&mut self, other: Self) {
+        self.compared += other.compared;
+        self.left_out += other.left_out;
+        self.explained += other.explained;
+        self.unexplained.extend(other.unexplained);
+        self.used.extend(other.used);
+    }
+
+    pub fn summary(&self) -> String {
+        format!(
+            "replay: {} calls compared, {} left out by name, {} differences explained by {} reasons, {} unexplained",
+            self.compared,
+            self.left_out,
+            self.explained,
+            REASONS.len(),
+            self.unexplained.len()
+        )
+    }
+
+    pub fn unexplained(&self) -> &[String] {
+        &self.unexplained
+    }
+
+    pub fn idle_reasons(&self) -> Vec<&'static str> {
+        let idle = |(index, reason): (usize, &Reason)| (!self.used.contains(&index)).then_some(reason.why);
+        REASONS.iter().enumerate().filter_map(idle).collect()
+    }
+}

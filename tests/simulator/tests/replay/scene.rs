@@ -1,0 +1,254 @@
+//! A simulated copy of the recorded machines, and the recorded callers at it.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use ichor_simulator::pki::{Authority, ClientOptions, Usage};
+use ichor_simulator::{ClusterSpec, Fleet, FleetSpec, NodeHandle, NodeSpec, PORT, Stage, Timings, proto};
+use prost::Message;
+use prost_reflect::DynamicMessage;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+
+use super::compare::Answer;
+use super::record::{Call, input};
+use crate::support::{Caller, Client, eventually};
+
+/// Machines at 127.40.NET.N for the recorded 10.5.0.N.
+pub struct Scene {
+    pub fleet: Fleet,
+    net: u8,
+    authority: Authority,
+    /// Recorded etcd member IDs and the hostnames they had.
+    pub members: BTreeMap<String, String>,
+}
+
+/// The hostname of 10.5.0.N.
+pub fn name(host: u8) -> String {
+    format!("talos{}", host - 1)
+}
+
+impl Scene {
+    /// Machines in maintenance.
+    pub async fn new(net: u8, hosts: &[u8]) -> Self {
+        let node = |host: &u8| NodeSpec {
+            name: name(*host),
+            address: IpAddr::from([127, 40, net, *host]),
+            uuid: uuid(*host),
+            macs: Some(vec![format!("02:00:0a:05:00:{host:02x}")]),
+            manufacturer: "TalosReal".to_owned(),
+            product: "Container".to_owned(),
+            container: true,
+            ..NodeSpec::default()
+        };
+        let timings = Timings { quorum_hang: 1500, member_gone: 1600, failure: 300, ..Timings::default() };
+        let spec = FleetSpec {
+            clusters: vec![ClusterSpec { name: "other".into(), ..ClusterSpec::default() }],
+            nodes: hosts.iter().map(node).collect(),
+            timings,
+            port: None,
+        };
+        let fleet = Fleet::start(spec).await.unwrap();
+        Self { fleet, net, authority: recorded_authority(), members: BTreeMap::new() }
+    }
+
+    pub fn node(&self, host: u8) -> NodeHandle {
+        self.fleet.node(&name(host)).unwrap()
+    }
+
+    pub fn socket(&self, host: u8) -> SocketAddr {
+        SocketAddr::new(IpAddr::from([127, 40, self.net, host]), PORT)
+    }
+
+    /// Applies a recorded configuration to a machine in maintenance.
+    pub async fn apply(&self, host: u8, file: &str) {
+        let request = proto::machine::ApplyConfigurationRequest {
+            data: input(file).into_bytes(),
+            mode: 1,
+            ..proto::machine::ApplyConfigurationRequest::default()
+        };
+        let mut client = Client::connect(self.socket(host), &Caller::anonymous()).await.unwrap();
+        let path = "/machine.MachineService/ApplyConfiguration";
+        let outcome = client.call(path, &request, Duration::from_secs(5)).await.unwrap();
+        assert_eq!((outcome.code, outcome.message.as_str()), (0, ""), "applying {file} to {}", name(host));
+    }
+
+    /// Configures a control plane and waits until its API and runtime are up, with etcd not running.
+    pub async fn configure(&self, host: u8) {
+        self.apply(host, "inputs/cp.yaml").await;
+        let node = self.node(host);
+        eventually("a configured control plane", async || node.serving() && node.runtime_ready()).await;
+    }
+
+    pub async fn bootstrap(&self, host: u8) {
+        let mut client = Client::connect(self.socket(host), &self.caller("os:admin")).await.unwrap();
+        let path = "/machine.MachineService/Bootstrap";
+        let outcome = client.call(path, &proto::machine::BootstrapRequest::default(), Duration::from_secs(5)).await.unwrap();
+        assert_eq!(outcome.code, 0, "{}", outcome.message);
+        self.running(host).await;
+    }
+
+    pub async fn running(&self, host: u8) {
+        let node = self.node(host);
+        eventually(&format!("{} runs", name(host)), async || node.stage() == Stage::Running && node.serving()).await;
+    }
+
+    /// Brings a machine in maintenance into the cluster.
+    pub async fn join(&self, host: u8, file: &str) {
+        self.apply(host, file).await;
+        self.running(host).await;
+    }
+
+    /// Control planes of the recorded cluster, the first bootstrapped.
+    pub async fn cluster(net: u8, control_planes: &[u8], others: &[u8]) -> Self {
+        let hosts: Vec<u8> = control_planes.iter().chain(others).copied().collect();
+        let scene = Self::new(net, &hosts).await;
+        scene.configure(control_planes[0]).await;
+        scene.bootstrap(control_planes[0]).await;
+        for host in &control_planes[1..] {
+            scene.join(*host, "inputs/cp.yaml").await;
+        }
+        scene
+    }
+
+    /// The certificate a recorded caller showed, and whether it verified the server.
+    pub fn caller(&self, kind: &str) -> Caller {
+        let now = OffsetDateTime::now_utc();
+        let hour = time::Duration::hours(1);
+        let mut options = ClientOptions::with_roles(&["os:admin"]);
+        let mut ca = Some(self.authority.certificate.clone());
+        let mut authority = self.authority.clone();
+        match kind {
+            "anonymous" | "no-cert" => return Caller::anonymous(),
+            "admin-cert" => ca = None,
+            "os:admin" | "os:reader" | "os:operator" | "os:etcd:backup" => options = ClientOptions::with_roles(&[kind]),
+            "roles-union" => options = ClientOptions::with_roles(&["os:reader", "os:operator"]),
+            "no-role" => options = ClientOptions::with_roles(&[]),
+            "unknown-role" => options = ClientOptions::with_roles(&["os:nonsense"]),
+            "impersonator-only" => options = ClientOptions::with_roles(&["os:impersonator"]),
+            "foreign-ca" => authority = self.fleet.secrets("other").unwrap().os_ca().unwrap(),
+            "eku-server-only" => options.usages = vec![Usage::Server],
+            "eku-server-and-client" | "eku-both" => options.usages = vec![Usage::Server, Usage::Client],
+            "eku-none" => options.usages = Vec::new(),
+            "expired" => (options.not_before, options.not_after) = (now - hour * 2, now - hour),
+            "not-yet-valid" => (options.not_before, options.not_after) = (now + hour, now + hour * 2),
+            other => panic!("the recordings name a caller this replay does not know: {other}"),
+        }
+        Caller::with(&authority.client(&options).unwrap(), ca)
+    }
+
+    /// Sends a recorded call as its caller; the answer in the form of a recording.
+    pub async fn send(&self, call: &Call) -> Answer {
+        let method = proto::method(&format!("/{}", call.name()));
+        let body = method.as_ref().map_or_else(Vec::new, |method| {
+            let json = self.request(call);
+            DynamicMessage::deserialize(method.input(), json)
+                .unwrap_or_else(|error| panic!("n {}: request of {}: {error}", call.n, call.name()))
+                .encode_to_vec()
+        });
+        let streaming = method.as_ref().is_some_and(prost_reflect::MethodDescriptor::is_server_streaming);
+        let deadline = Duration::from_millis(if call.deadline_hit { 250 } else { 5000 });
+        let mut client = match Client::connect(self.socket(call.host()), &self.caller(&call.caller)).await {
+            Ok(client) => client,
+            Err(error) => return unavailable(&format!("{error:#}")),
+        };
+        let metadata = self.metadata(call);
+        let outcome = match client.raw(&format!("/{}", call.name()), body, &metadata, deadline).await {
+            Ok(outcome) => outcome,
+            Err(error) => return unavailable(&format!("{error:#}")),
+        };
+        let messages: Vec<Value> = outcome
+            .messages
+            .iter()
+            .filter_map(|message| method.as_ref().and_then(|method| proto::response_json(method, message)))
+            .collect();
+        let response = if streaming { (!messages.is_empty()).then_some(Value::Array(messages)) } else { messages.into_iter().next() };
+        Answer {
+            code: code_name(outcome.code).to_owned(),
+            message: self.recorded(&outcome.message),
+            response: response.map(|response| serde_json::from_str(&self.recorded(&response.to_string())).unwrap()),
+            deadline: outcome.deadline,
+        }
+    }
+
+    fn request(&self, call: &Call) -> Value {
+        let mut json: Value = serde_json::from_str(&self.simulated(&call.request.to_string())).unwrap();
+        if call.method == "ApplyConfiguration" {
+            let text = match (&call.request_data_file, &call.request_data_text) {
+                (Some(file), _) => input(file),
+                (None, Some(text)) => text.clone(),
+                (None, None) => return json,
+            };
+            json["data"] = json!(base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text));
+        }
+        if let Some(id) = json["member_id"].as_str()
+            && let Some(hostname) = self.members.get(id)
+        {
+            let here = self.member(hostname);
+            json["member_id"] = json!(here.map_or_else(|| id.to_owned(), |id| id.to_string()));
+        }
+        json
+    }
+
+    fn metadata(&self, call: &Call) -> Vec<(String, String)> {
+        let mut pairs = Vec::new();
+        for (key, value) in call.metadata.as_object().into_iter().flatten() {
+            let values = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
+            pairs.extend(values.iter().map(|value| (key.clone(), self.simulated(value.as_str().unwrap_or_default()))));
+        }
+        pairs
+    }
+
+    /// ID of the member that has (or last had) this hostname.
+    fn member(&self, hostname: &str) -> Option<u64> {
+        let node = self.fleet.nodes().iter().find(|node| node.hostname() == hostname)?;
+        node.etcd_member_id()
+    }
+
+    /// Recorded addresses turned into ours.
+    pub fn simulated(&self, text: &str) -> String {
+        text.replace("10.5.0.", &format!("127.40.{}.", self.net))
+    }
+
+    /// Our addresses and member IDs turned into the recorded ones.
+    pub fn recorded(&self, text: &str) -> String {
+        let mut text = text.replace(&format!("127.40.{}.", self.net), "10.5.0.");
+        for (id, hostname) in &self.members {
+            if let Some(here) = self.member(hostname) {
+                text = text.replace(&here.to_string(), id);
+            }
+        }
+        text
+    }
+}
+
+fn unavailable(error: &str) -> Answer {
+    Answer { code: "Unavailable".to_owned(), message: error.to_owned(), response: None, deadline: false }
+}
+
+fn code_name(code: i32) -> &'static str {
+    const NAMES: [&str; 17] = [
+        "OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists", "PermissionDenied",
+        "ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable",
+        "DataLoss", "Unauthenticated",
+    ];
+    usize::try_from(code).ok().and_then(|code| NAMES.get(code)).copied().unwrap_or("Unknown")
+}
+
+/// The Talos CA of the recorded cluster, from the configuration that was applied there.
+fn recorded_authority() -> Authority {
+    let text = input("inputs/cp.yaml");
+    let first = text.split("\n---").next().unwrap();
+    let document: Value = serde_saphyr::from_str(first).unwrap();
+    let decode = |value: &Value| {
+        let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, value.as_str().unwrap()).unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    let ca = &document["machine"]["ca"];
+    Authority { certificate: decode(&ca["crt"]), key: decode(&ca["key"]) }
+}
+
+fn uuid(host: u8) -> Option<String> {
+    (host == 2).then(|| "4a000000-0000-4000-8000-c90cb9116e73".to_owned())
+}
