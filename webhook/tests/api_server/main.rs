@@ -1,5 +1,8 @@
 //! The webhook behind a real API server, as kubectl sees it.
 
+// Clippy's permission for tests does not reach their helper functions.
+#![allow(clippy::expect_used)]
+
 mod world;
 
 use ichor_ground::controller::NAMESPACE;
@@ -36,8 +39,8 @@ async fn without_the_verb_a_request_is_forbidden() {
     let dev = world.plane.person("dev", &[]).expect("dev");
     let refused = "Error from server (Forbidden): error when creating \"STDIN\": admission webhook \"machinereclaims.ichor.maesh.dev\" denied the request: user \"dev\" may not reclaim machines in namespace ichor-system: needs verb \"reclaim\" on machinereclaims.ichor.maesh.dev (role ichor-operator has it)\n";
     for object in [
-        reclaim("dev-1", orphan("10.1.0.1")),
-        reclaim("", orphan("10.1.0.1")),
+        reclaim("dev-1", &orphan("10.1.0.1")),
+        reclaim("", &orphan("10.1.0.1")),
     ] {
         let said = try_create(&dev, &object, &[]).await;
         assert_eq!((said.ok, said.err.as_str()), (false, refused));
@@ -50,7 +53,7 @@ async fn without_the_verb_a_request_is_forbidden() {
     // A change of spec needs it as well; a label does not.
     let alice = world.operator("alice-verb").await;
     assert!(
-        try_create(&alice, &reclaim("not-devs", orphan("10.1.0.2")), &[])
+        try_create(&alice, &reclaim("not-devs", &orphan("10.1.0.2")), &[])
             .await
             .ok
     );
@@ -85,9 +88,9 @@ async fn groups_and_impersonation_count() {
     ];
     world.admin.run(&bind).await.expect("a binding");
     let fred = world.plane.person("fred", &["wipers"]).expect("fred");
-    let said = try_create(&fred, &reclaim("by-group", orphan("10.2.0.1")), &[]).await;
+    let said = try_create(&fred, &reclaim("by-group", &orphan("10.2.0.1")), &[]).await;
     assert!(said.ok, "{}", said.err);
-    let object = reclaim("as-another", orphan("10.2.0.2"));
+    let object = reclaim("as-another", &orphan("10.2.0.2"));
     // The administrator may everything, and whom they impersonate may nothing.
     let said = try_create(&world.admin, &object, &["--as=nobody"]).await;
     assert!(!said.ok && said.err.contains("\"nobody\""), "{}", said.err);
@@ -101,7 +104,7 @@ async fn groups_and_impersonation_count() {
 async fn the_requester_and_one_text_for_an_address_are_filled_in() {
     let world = World::shared().await;
     let alice = world.operator("alice-fill").await;
-    let mut object = reclaim("filled", orphan("FC00:22:0::2"));
+    let mut object = reclaim("filled", &orphan("FC00:22:0::2"));
     object["metadata"]["annotations"] = json!({BY: "mallory"});
     let said = try_create(&alice, &object, &[]).await;
     assert!(said.ok, "{}", said.err);
@@ -137,7 +140,7 @@ async fn references_are_resolved_as_the_caller() {
     let alice = world.operator("alice-refs").await;
     let mut unknown = orphan("10.3.0.1");
     unknown["clusterRef"]["name"] = json!("prd");
-    let said = try_create(&alice, &reclaim("unknown", unknown), &[]).await;
+    let said = try_create(&alice, &reclaim("unknown", &unknown), &[]).await;
     assert_eq!(
         said.err,
         "The MachineReclaim \"unknown\" is invalid: spec.clusterRef.name: Not found: \"prd\": no TalosCluster of that name in namespace ichor-system; there is prod\n"
@@ -145,7 +148,7 @@ async fn references_are_resolved_as_the_caller() {
     let pasted = |secret: &str| {
         reclaim(
             "",
-            json!({"address": "10.3.0.2", "credentialSecretRef": {"name": secret}}),
+            &json!({"address": "10.3.0.2", "credentialSecretRef": {"name": secret}}),
         )
     };
     for (name, kind) in [
@@ -215,7 +218,7 @@ async fn consent_follows_inspection_and_stands() {
     let alice = world.operator("alice-consent").await;
     let mut early = orphan("10.4.0.1");
     early["confirmUUID"] = json!(UUID);
-    let said = try_create(&alice, &reclaim("early", early), &[]).await;
+    let said = try_create(&alice, &reclaim("early", &early), &[]).await;
     assert!(
         !said.ok
             && said
@@ -225,11 +228,11 @@ async fn consent_follows_inspection_and_stands() {
         said.err
     );
     assert!(
-        try_create(&alice, &reclaim("consent", orphan("10.4.0.1")), &[])
+        try_create(&alice, &reclaim("consent", &orphan("10.4.0.1")), &[])
             .await
             .ok
     );
-    let said = try_create(&alice, &reclaim("second", orphan("10.4.0.1")), &[]).await;
+    let said = try_create(&alice, &reclaim("second", &orphan("10.4.0.1")), &[]).await;
     assert!(
         said.err.contains(
             "spec.address: Duplicate value: \"10.4.0.1\": MachineReclaim \"consent\" has not ended"
@@ -242,7 +245,7 @@ async fn consent_follows_inspection_and_stands() {
     assert!(said.err.contains("is not inspected yet"), "{}", said.err);
     let inspection = json!({"identity": {"uuid": UUID}});
     let status = json!({"phase": "AwaitingConfirmation", "inspection": inspection});
-    world.report("consent", status).await;
+    world.report("consent", &status).await;
     let said = try_patch(
         &alice,
         "consent",
@@ -287,7 +290,7 @@ async fn a_finalizer_comes_off_with_the_references_gone() {
         .expect("a cluster");
     let mut spec = orphan("10.6.0.1");
     spec["clusterRef"]["name"] = json!("gone");
-    let mut object = reclaim("held", spec);
+    let mut object = reclaim("held", &spec);
     object["metadata"]["finalizers"] = json!(["example.com/held"]);
     let said = try_create(&alice, &object, &[]).await;
     assert!(said.ok, "{}", said.err);
@@ -324,7 +327,7 @@ async fn a_dry_run_and_a_generated_name_are_judged_and_audited() {
     let alice = world.operator("alice-dry").await;
     let said = try_create(
         &alice,
-        &reclaim("", orphan("10.7.0.1")),
+        &reclaim("", &orphan("10.7.0.1")),
         &["--dry-run=server"],
     )
     .await;
@@ -349,14 +352,14 @@ async fn a_dry_run_and_a_generated_name_are_judged_and_audited() {
         );
     }
     // It left nothing that would stand in the way.
-    let said = try_create(&alice, &reclaim("", orphan("10.7.0.1")), &[]).await;
+    let said = try_create(&alice, &reclaim("", &orphan("10.7.0.1")), &[]).await;
     assert!(said.ok, "{}", said.err);
 }
 
 #[tokio::test]
 async fn requests_live_in_the_namespace_of_ichor() {
     let world = World::shared().await;
-    let mut object = reclaim("elsewhere", orphan("10.8.0.1"));
+    let mut object = reclaim("elsewhere", &orphan("10.8.0.1"));
     object["metadata"]["namespace"] = json!("default");
     let said = try_create(&world.admin, &object, &[]).await;
     assert!(

@@ -69,7 +69,7 @@ impl World {
     }
 
     /// Merges `status` into that of the reclaim `name`, as the controller does.
-    pub(crate) async fn report(&self, name: &str, status: Value) {
+    pub(crate) async fn report(&self, name: &str, status: &Value) {
         let client = control_plane::client(&self.controller)
             .await
             .expect("a client");
@@ -153,7 +153,7 @@ async fn trust(admin: &Kubectl, ca: &str) -> Result<()> {
     ichor_ground::eventually("the webhook to answer", async || {
         let said = try_create(
             admin,
-            &reclaim("", json!({"address": "10.255.0.1"})),
+            &reclaim("", &json!({"address": "10.255.0.1"})),
             &["--dry-run=server"],
         )
         .await;
@@ -200,7 +200,7 @@ pub(crate) fn cluster(name: &str) -> String {
 }
 
 /// A MachineReclaim; without a name it has a generated one.
-pub(crate) fn reclaim(name: &str, spec: Value) -> Value {
+pub(crate) fn reclaim(name: &str, spec: &Value) -> Value {
     let metadata = if name.is_empty() {
         json!({"generateName": "reclaim-", "namespace": NAMESPACE})
     } else {
