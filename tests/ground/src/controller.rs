@@ -52,6 +52,15 @@ impl ControllerOptions {
             name: "controller".to_owned(),
         }
     }
+
+    /// The same with another value of a flag, such as `--observe-timeout`.
+    #[must_use]
+    pub fn with(mut self, flag: &str, value: &str) -> Self {
+        self.flags
+            .retain(|known| known.split('=').next() != Some(flag));
+        self.flags.push(format!("{flag}={value}"));
+        self
+    }
 }
 
 /// A running controller; dropped, it is killed.
@@ -140,6 +149,13 @@ impl Controller {
         Ok((code, body))
     }
 
+    /// Whether it holds the leader's lease, by its own metrics.
+    pub async fn leads(&self) -> Result<bool> {
+        let (_, metrics) = self.get("/metrics").await?;
+        let held = "leader_election_master_status{name=\"ichor-controller\"} 1";
+        Ok(metrics.lines().any(|line| line == held))
+    }
+
     /// Process ID, while it runs.
     pub fn pid(&self) -> Result<i32> {
         let pid = self.process.id().context("the controller has ended")?;
@@ -149,6 +165,12 @@ impl Controller {
     /// Whether it has ended by itself, and how.
     pub fn ended(&mut self) -> Result<Option<std::process::ExitStatus>> {
         Ok(self.process.try_wait()?)
+    }
+
+    /// Waits until it ends by itself.
+    pub async fn ends(&mut self) -> Result<std::process::ExitStatus> {
+        let ended = tokio::time::timeout(crate::wait::PATIENCE, self.process.wait()).await;
+        Ok(ended.context("the controller did not end by itself")??)
     }
 
     /// Kills it at once (SIGKILL) and waits until it is gone.

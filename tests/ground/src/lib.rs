@@ -13,7 +13,10 @@ pub mod oracle;
 pub mod paths;
 pub mod pki;
 pub mod proxy;
+pub mod replicas;
 pub mod request;
+pub mod service;
+pub mod trap;
 pub mod wait;
 pub mod world;
 
@@ -21,6 +24,7 @@ pub use cluster::{ClusterSetup, GroundCluster};
 pub use control_plane::ControlPlane;
 pub use controller::{Controller, ControllerOptions};
 pub use kubectl::Kubectl;
+pub use replicas::{Replica, Replicas};
 pub use request::Request;
 pub use wait::eventually;
 pub use world::World;

@@ -37,18 +37,74 @@ pub struct Seen {
     pub method: Method,
     /// Path with query.
     pub path: String,
+    /// What is sent.
+    pub body: Bytes,
 }
 
 impl Seen {
-    /// Whether the request changes something of the cluster that outlives the process: leases and events
-    /// come by the clock and reviews store nothing, so killing at them says nothing new.
+    /// Whether the request changes something of the cluster that outlives the process. Renewals of leases and events
+    /// come by the clock and reviews store nothing, so killing at them says nothing new; taking a disruption lock and
+    /// letting go of it does.
     pub fn is_step(&self) -> bool {
         let writes =
             [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(&self.method);
-        let noise = ["/leases", "/events", "reviews"];
-        writes && !noise.iter().any(|part| self.path.contains(part))
+        let noise = ["/events", "reviews"];
+        writes
+            && !noise.iter().any(|part| self.path.contains(part))
+            && (!self.path.contains("/leases") || self.takes_or_leaves_a_lock())
+    }
+
+    /// Whether the request only renews or takes the leader's lease.
+    pub fn is_leader_lease(&self) -> bool {
+        self.method != Method::GET && self.path.contains("/leases") && self.lease_name() == LEADER
+    }
+
+    fn takes_or_leaves_a_lock(&self) -> bool {
+        let lease = self.json();
+        let spec = &lease["spec"];
+        let holder = spec["holderIdentity"].as_str().unwrap_or_default();
+        self.lease_name() != LEADER
+            && (holder.is_empty() || spec["acquireTime"] == spec["renewTime"])
+    }
+
+    fn lease_name(&self) -> String {
+        let lease = self.json();
+        let name = lease["metadata"]["name"].as_str();
+        name.unwrap_or_default().to_owned()
+    }
+
+    /// What is sent, as JSON; `null` where it is none.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// What the request does, for people: without the names, which change from run to run.
+    pub fn label(&self) -> String {
+        let path = self.path.split('?').next().unwrap_or_default();
+        let mut segments = path
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .peekable();
+        let skip = if segments.next() == Some("api") { 1 } else { 2 };
+        let mut rest: Vec<&str> = segments.skip(skip).collect();
+        if rest.first() == Some(&"namespaces") && rest.len() > 2 {
+            rest.drain(..2);
+        }
+        let resource = rest.first().copied().unwrap_or_default();
+        let sub = rest.get(2).map(|sub| format!("/{sub}")).unwrap_or_default();
+        let phase = self.json()["status"]["phase"]
+            .as_str()
+            .map(|phase| format!(" ({phase})"));
+        format!(
+            "{} {resource}{sub}{}",
+            self.method,
+            phase.unwrap_or_default()
+        )
     }
 }
+
+/// Name of the leader's Lease.
+const LEADER: &str = "ichor-controller";
 
 /// What a test does at each request; the request waits until it is done.
 pub type Gate = Arc<dyn Fn(Seen) -> BoxFuture<'static, ()> + Send + Sync>;
@@ -111,22 +167,24 @@ async fn forward(
         .uri()
         .path_and_query()
         .map_or_else(|| "/".to_owned(), ToString::to_string);
-    let seen = |when| Seen {
-        when,
-        method: request.method().clone(),
-        path: path.clone(),
-    };
-    let (before, after) = (seen(When::Before), seen(When::After));
-    gate(before).await;
     let (mut parts, body) = request.into_parts();
     // Requests are small and whole; only answers (watches) have to be streamed.
     let Ok(body) = body.collect().await else {
         return Ok(bad_gateway("the request broke off"));
     };
+    let body = body.to_bytes();
+    let seen = |when| Seen {
+        when,
+        method: parts.method.clone(),
+        path: path.clone(),
+        body: body.clone(),
+    };
+    let (before, after) = (seen(When::Before), seen(When::After));
+    gate(before).await;
     parts.uri = path.parse().unwrap_or_default();
     parts.version = http::Version::default();
     parts.headers.remove(http::header::HOST);
-    let request = Request::from_parts(parts, Body::from(body.to_bytes().to_vec()));
+    let request = Request::from_parts(parts, Body::from(body.to_vec()));
     let answer = client.send(request).await;
     gate(after).await;
     Ok(match answer {
@@ -164,4 +222,83 @@ fn upstream(plane: &ControlPlane) -> Result<kube::Client> {
     let mut config = kube::Config::new(plane.url().parse()?);
     config.root_cert = Some(vec![certificate.to_vec()]);
     Ok(kube::Client::try_from(config)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn seen(method: Method, path: &str, body: &serde_json::Value) -> Seen {
+        Seen {
+            when: When::Before,
+            method,
+            path: path.to_owned(),
+            body: body.to_string().into(),
+        }
+    }
+
+    #[test]
+    fn steps_are_what_outlives_the_process() {
+        let leases = "/apis/coordination.k8s.io/v1/namespaces/ichor-system/leases";
+        let lease = |name: &str, holder: Option<&str>, renewed: &str| {
+            json!({"metadata": {"name": name},
+                "spec": {"holderIdentity": holder, "acquireTime": "a", "renewTime": renewed}})
+        };
+        let lock = "ichor-disruption-prod";
+        for (what, request, want) in [
+            (
+                "a read",
+                seen(Method::GET, "/api/v1/nodes/a", &json!(null)),
+                false,
+            ),
+            (
+                "a delete",
+                seen(Method::DELETE, "/api/v1/nodes/a", &json!({})),
+                true,
+            ),
+            (
+                "an Event",
+                seen(
+                    Method::POST,
+                    "/apis/events.k8s.io/v1/namespaces/a/events",
+                    &json!({}),
+                ),
+                false,
+            ),
+            (
+                "taking a lock",
+                seen(Method::POST, leases, &lease(lock, Some("me"), "a")),
+                true,
+            ),
+            (
+                "renewing it",
+                seen(Method::PUT, leases, &lease(lock, Some("me"), "b")),
+                false,
+            ),
+            (
+                "letting go of it",
+                seen(Method::PUT, leases, &lease(lock, None, "b")),
+                true,
+            ),
+            (
+                "leading",
+                seen(Method::PUT, leases, &lease(LEADER, Some("me"), "a")),
+                false,
+            ),
+        ] {
+            assert_eq!(request.is_step(), want, "{what}");
+        }
+    }
+
+    #[test]
+    fn labels_have_no_names() {
+        let path =
+            "/apis/ichor.maesh.dev/v1alpha1/namespaces/ichor-system/machinereclaims/x7/status?a=b";
+        let status = json!({"status": {"phase": "Resetting"}});
+        let label = seen(Method::PUT, path, &status).label();
+        assert_eq!(label, "PUT machinereclaims/status (Resetting)");
+        let label = seen(Method::DELETE, "/api/v1/nodes/a", &json!({})).label();
+        assert_eq!(label, "DELETE nodes");
+    }
 }

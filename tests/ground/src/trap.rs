@@ -1,0 +1,141 @@
+//! A trap for a controller's requests to its API server: counts the steps that go by, and stops the process's world at
+//! a chosen one, before or after the API server has done it (DESIGN section 16, crash matrix).
+
+use crate::proxy::{Gate, Seen, When};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+
+/// Where a trap snaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// The how manieth step, from zero.
+    pub step: usize,
+    /// Before or after the API server.
+    pub when: When,
+}
+
+/// The trap of one process; clones are the same trap.
+#[derive(Clone, Debug)]
+pub struct Trap {
+    seen: Arc<Mutex<Tally>>,
+    state: Arc<watch::Sender<State>>,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    spot: Option<Spot>,
+    before: Vec<String>,
+    after: usize,
+    requests: Vec<Seen>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Everything passes.
+    Open,
+    /// The request at the spot is held.
+    Holding,
+    /// Every write to the leader's lease and to the locks is held.
+    Stalled,
+}
+
+impl Default for Trap {
+    fn default() -> Self {
+        Self {
+            seen: Arc::default(),
+            state: Arc::new(watch::Sender::new(State::Open)),
+        }
+    }
+}
+
+impl Trap {
+    /// Forgets what went by, and snaps at `spot`, if there is one.
+    pub fn set(&self, spot: Option<Spot>) {
+        *self.tally() = Tally {
+            spot,
+            ..Tally::default()
+        };
+        self.state.send_replace(State::Open);
+    }
+
+    /// The steps that went by, in words.
+    pub fn steps(&self) -> Vec<String> {
+        self.tally().before.clone()
+    }
+
+    /// The writes that went by, steps or not.
+    pub fn writes(&self) -> Vec<Seen> {
+        self.tally().requests.clone()
+    }
+
+    /// Waits until it has snapped.
+    pub async fn snapped(&self) {
+        let mut state = self.state.subscribe();
+        // The sender lives as long as `self`.
+        state.wait_for(|state| *state == State::Holding).await.ok();
+    }
+
+    /// Lets go of what is held.
+    pub fn release(&self) {
+        self.state.send_replace(State::Open);
+    }
+
+    /// Holds every write to a Lease until [`Trap::release`].
+    pub fn stall_leases(&self) {
+        self.state.send_replace(State::Stalled);
+    }
+
+    /// The gate to give to a proxy.
+    pub fn gate(&self) -> Gate {
+        let trap = self.clone();
+        Arc::new(move |seen| {
+            let trap = trap.clone();
+            Box::pin(async move { trap.pass(seen).await })
+        })
+    }
+
+    async fn pass(&self, seen: Seen) {
+        if self.snaps(&seen) {
+            self.state.send_replace(State::Holding);
+            self.wait_open().await;
+        } else if seen.when == When::Before && seen.path.contains("/leases") && seen.method != "GET"
+        {
+            let mut state = self.state.subscribe();
+            state.wait_for(|state| *state != State::Stalled).await.ok();
+        }
+    }
+
+    async fn wait_open(&self) {
+        let mut state = self.state.subscribe();
+        state.wait_for(|state| *state == State::Open).await.ok();
+    }
+
+    fn snaps(&self, seen: &Seen) -> bool {
+        let mut tally = self.tally();
+        if seen.when == When::Before && !["GET", "HEAD"].contains(&seen.method.as_str()) {
+            tally.requests.push(seen.clone());
+        }
+        if !seen.is_step() {
+            return false;
+        }
+        let step = match seen.when {
+            When::Before => {
+                tally.before.push(seen.label());
+                tally.before.len() - 1
+            }
+            When::After => {
+                tally.after += 1;
+                tally.after - 1
+            }
+        };
+        let when = seen.when;
+        tally
+            .spot
+            .take_if(|spot| *spot == Spot { step, when })
+            .is_some()
+    }
+
+    fn tally(&self) -> std::sync::MutexGuard<'_, Tally> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
