@@ -34,7 +34,13 @@ struct Ready {
 impl ControlPlane {
     /// Starts a control plane whose CA is `ca`, and waits until it is ready.
     pub async fn start(ca: KubernetesCa) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("ichor-ground-").tempdir()?;
+        let audit = audit_folder()?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("ichor-ground-");
+        let folder = match &audit {
+            Some(audit) => builder.tempdir_in(audit)?,
+            None => builder.tempdir()?,
+        };
         let (certificate, key) = ca.write(folder.path())?;
         let data = folder.path().join("control-plane");
         std::fs::create_dir(&data)?;
@@ -62,8 +68,11 @@ impl ControlPlane {
             let said = std::fs::read_to_string(folder.path().join("control-plane.log"))?;
             anyhow::bail!("the control plane ended before it was ready:\n{said}");
         };
-        let ready =
+        let ready: Ready =
             serde_json::from_str(&line).with_context(|| format!("read its line {line:?}"))?;
+        if let Some(audit) = &audit {
+            keep_audit_log(&ready.audit_log, folder.path(), audit)?;
+        }
         Ok(Self {
             ready,
             ca,
@@ -138,6 +147,25 @@ impl ControlPlane {
     pub async fn client(&self) -> Result<kube::Client> {
         client(self.admin_kubeconfig()).await
     }
+}
+
+/// Where the audit logs of a whole test run are kept, when that is wanted.
+fn audit_folder() -> Result<Option<PathBuf>> {
+    let Some(folder) = std::env::var_os("ICHOR_AUDIT_DIR").filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    let folder = PathBuf::from(folder);
+    std::fs::create_dir_all(&folder)?;
+    Ok(Some(folder))
+}
+
+/// Gives the log a second name in `audit`, which stays when the control plane's folder goes. The folder lies in
+/// `audit`, so that both are of one file system.
+fn keep_audit_log(log: &Path, folder: &Path, audit: &Path) -> Result<()> {
+    let name = folder.file_name().context("a folder without a name")?;
+    let kept = audit.join(name).with_extension("audit.log");
+    std::fs::hard_link(log, &kept)
+        .with_context(|| format!("keep the audit log as {}", kept.display()))
 }
 
 /// A client of the kubeconfig in a file.
