@@ -174,3 +174,107 @@ fn failure(of: &str, error: &Error) -> LookupError {
         _ => LookupError::Unreachable,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{Request as HttpRequest, Response, StatusCode};
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use std::convert::Infallible;
+
+    /// A cluster whose answer to a path with query is `answer`'s.
+    fn cluster(answer: fn(&str) -> (StatusCode, Value)) -> LiveCluster {
+        let service = tower::service_fn(move |request: HttpRequest<Body>| async move {
+            let path = request
+                .uri()
+                .path_and_query()
+                .map_or("", |path| path.as_str());
+            let (code, body) = answer(path);
+            let body = Body::from(body.to_string().into_bytes());
+            Ok::<_, Infallible>(
+                Response::builder()
+                    .status(code)
+                    .body(body)
+                    .expect("an answer"),
+            )
+        });
+        LiveCluster::new(Client::new(service, "default"))
+    }
+
+    fn error(code: StatusCode, reason: &str) -> (StatusCode, Value) {
+        let body = json!({"kind": "Status", "status": "Failure", "code": code.as_u16(),
+            "reason": reason, "message": "with words that are for the log"});
+        (code, body)
+    }
+
+    /// FAULTS 32: not only the first page; and one that cannot be read hides no other.
+    #[tokio::test]
+    async fn every_page_of_reclaims_is_read() {
+        let cluster = cluster(|path| {
+            let item = |name: &str, address: Value| json!({"metadata": {"name": name}, "spec": {"address": address}});
+            let page =
+                |next: &str, items: Value| json!({"metadata": {"continue": next}, "items": items});
+            let body = if path.contains("continue=second") {
+                page("", json!([item("c", json!("10.5.0.9"))]))
+            } else {
+                page(
+                    "second",
+                    json!([item("a", json!("10.5.0.7")), item("b", json!(8))]),
+                )
+            };
+            (StatusCode::OK, body)
+        });
+        let others = cluster
+            .unfinished_reclaims("ichor-system")
+            .await
+            .expect("reclaims");
+        let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+        assert_eq!(names, ["a", "c"]);
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_by_its_reason_alone() {
+        let cluster = cluster(|_| error(StatusCode::FORBIDDEN, "Forbidden"));
+        let refused = LookupError::Refused("Forbidden (403)".to_owned());
+        assert_eq!(cluster.cluster("n", "prod").await, Err(refused.clone()));
+        assert_eq!(
+            cluster.secret_type("n", "pasted").await,
+            Err(refused.clone())
+        );
+        assert_eq!(cluster.unfinished_reclaims("n").await, Err(refused.clone()));
+        let user = k8s_openapi::api::authentication::v1::UserInfo::default();
+        let question = AccessQuestion {
+            user: &user,
+            verb: "get",
+            group: "",
+            resource: "secrets",
+            namespace: "n",
+            name: "pasted",
+        };
+        assert_eq!(cluster.review(question).await, Err(refused));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_makes_no_sense_allows_nothing() {
+        let cluster = cluster(|_| (StatusCode::OK, json!("?")));
+        assert_eq!(
+            cluster.cluster("n", "prod").await,
+            Err(LookupError::Unreachable)
+        );
+        assert_eq!(
+            cluster.secret_type("n", "pasted").await,
+            Err(LookupError::Unreachable)
+        );
+        assert_eq!(
+            cluster.unfinished_reclaims("n").await,
+            Err(LookupError::Unreachable)
+        );
+    }
+
+    #[tokio::test]
+    async fn a_missing_secret_is_no_failure() {
+        let cluster = cluster(|_| error(StatusCode::NOT_FOUND, "NotFound"));
+        assert_eq!(cluster.secret_type("n", "pasted").await, Ok(None));
+    }
+}

@@ -35,14 +35,12 @@ impl Operation {
     }
 }
 
-/// Group, version and resource of the object.
+/// Group and resource of the object. Its version is the one of the rules (`matchPolicy: Equivalent`).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ResourceName<'a> {
     #[serde(borrow)]
     pub(crate) group: Cow<'a, str>,
-    #[serde(borrow)]
-    pub(crate) version: Cow<'a, str>,
     #[serde(borrow)]
     pub(crate) resource: Cow<'a, str>,
 }

@@ -9,7 +9,7 @@ use ichor_ground::{ControlPlane, Kubectl, control_plane};
 use ichor_webhook::{
     LiveCluster, Metrics, ServeOptions, Settings, WebhookState, router, serve, server_config,
 };
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, PostParams};
 use prometheus_client::registry::Registry;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -37,7 +37,7 @@ impl World {
     }
 
     async fn start() -> Result<Self> {
-        let plane = ControlPlane::start(KubernetesCa::generate()?).await?;
+        let plane = ControlPlane::start_apart(KubernetesCa::generate()?).await?;
         let admin = plane.kubectl();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         install(&admin, listener.local_addr()?.port()).await?;
@@ -74,10 +74,10 @@ impl World {
             .await
             .expect("a client");
         let reclaims: Api<MachineReclaim> = Api::namespaced(client, NAMESPACE);
-        let patch = Patch::Merge(json!({"status": status}));
-        let params = PatchParams::default();
-        let patched = reclaims.patch_status(name, &params, &patch);
-        patched.await.expect("a status");
+        let mut object = reclaims.get(name).await.expect("the reclaim");
+        object.status = Some(serde_json::from_value(status.clone()).expect("a status"));
+        let written = reclaims.replace_status(name, &PostParams::default(), &object);
+        written.await.expect("the status is written");
     }
 
     /// The audit annotations of this webhook for a request that `user` made for `address`.

@@ -8,6 +8,7 @@ use crate::{
 };
 use axum::body::Body;
 use http::{Request, StatusCode};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -175,4 +176,41 @@ async fn a_body_that_never_ends_is_given_up() {
     >());
     let (status, _) = allowing().send(VALIDATE, "application/json", never).await;
     assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
+}
+
+/// Posts `body` to both paths and checks that nothing panicked.
+fn survives(body: &[u8]) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    runtime.expect("a runtime").block_on(async {
+        for path in [MUTATE, VALIDATE] {
+            let body = Body::from(body.to_vec());
+            let (status, _) = allowing().send(path, "application/json", body).await;
+            assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR);
+        }
+    });
+}
+
+proptest! {
+    #[test]
+    fn no_body_makes_it_panic(body in proptest::collection::vec(any::<u8>(), 0..200)) {
+        survives(&body);
+    }
+
+    #[test]
+    fn no_damaged_review_makes_it_panic(
+        edits in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..4),
+        cut in proptest::option::of(any::<proptest::sample::Index>()),
+    ) {
+        let mut body = review().to_string().into_bytes();
+        for (at, byte) in edits {
+            let at = at.index(body.len());
+            body[at] = byte;
+        }
+        if let Some(cut) = cut {
+            body.truncate(cut.index(body.len()));
+        }
+        survives(&body);
+    }
 }

@@ -49,9 +49,11 @@ async fn what_was_begun_is_answered() {
         let ground = Ground::start(options()).await;
         let mut client = Client::over(ground.connect(alpn).await.expect("a handshake")).await;
         let (release, shutdown) = (ground.release.clone(), ground.shutdown.clone());
+        let begun = ground.begun.clone();
         let address = ground.address;
         let ended = tokio::spawn(ground.ended());
         let (status, ()) = tokio::join!(client.post("/held"), async {
+            begun.cancelled().await;
             shutdown.cancel();
             refused(address).await;
             release.cancel();
@@ -86,6 +88,7 @@ async fn what_does_not_end_is_cut_off_after_the_drain_time() {
     let mut client = Client::over(ground.connect("h2").await.expect("a handshake")).await;
     let shutdown = ground.shutdown.clone();
     let (status, ended) = tokio::join!(client.post("/held"), async {
+        ground.begun.cancelled().await;
         shutdown.cancel();
         ground.ended().await
     });

@@ -93,6 +93,8 @@ pub(super) struct Ground {
     server: JoinHandle<Result<(), ServeError>>,
     /// Lets the requests to `/held` go on.
     pub(super) release: CancellationToken,
+    /// Cancelled when a request to `/held` was begun.
+    pub(super) begun: CancellationToken,
 }
 
 impl Ground {
@@ -113,10 +115,17 @@ impl Ground {
         let address = listener.local_addr().expect("an address");
         let shutdown = CancellationToken::new();
         let release = CancellationToken::new();
-        let held = release.clone();
+        let begun = CancellationToken::new();
+        let (begin, held) = (begun.clone(), release.clone());
         let router = Router::new()
             .route("/fast", post(|| async { "done" }))
-            .route("/held", post(move || async move { held.cancelled().await }));
+            .route(
+                "/held",
+                post(move || async move {
+                    begin.cancel();
+                    held.cancelled().await;
+                }),
+            );
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
         let server = serve(listener, tls, router, options, metrics, shutdown.clone());
@@ -129,6 +138,7 @@ impl Ground {
             registry,
             server,
             release,
+            begun,
         }
     }
 

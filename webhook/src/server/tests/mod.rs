@@ -88,7 +88,7 @@ async fn a_new_certificate_is_served_without_a_restart() {
 async fn an_unused_connection_is_asked_to_close() {
     let mut options = options();
     options.idle_timeout = Duration::from_millis(100);
-    options.header_timeout = Duration::from_millis(100);
+    options.header_timeout = Duration::from_secs(1);
     let ground = Ground::start(options).await;
     let mut client = ground::Client::over(ground.connect("h2").await.expect("a handshake")).await;
     assert_eq!(
