@@ -15,7 +15,7 @@ pub(crate) struct Validity {
 /// Parses one certificate and nothing after it.
 pub(crate) fn parse(der: &[u8]) -> Option<X509Certificate<'_>> {
     match X509Certificate::from_der(der) {
-        Ok((rest, certificate)) if rest.is_empty() => Some(certificate),
+        Ok(([], certificate)) => Some(certificate),
         _ => None,
     }
 }

@@ -1,4 +1,9 @@
 //! The client certificates, judged by the parsers and verifiers that nodes and API servers stand for.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 

@@ -4,6 +4,9 @@ use crate::error::{Class, Kind, Outcome, TalosError};
 use std::net::IpAddr;
 use tonic::{Code, Status};
 
+#[cfg(test)]
+mod tests;
+
 /// A failed call: where, which method, and what tonic made of it.
 pub(crate) fn status(address: IpAddr, method: &str, status: &Status) -> TalosError {
     let verdict = match transport(status) {

@@ -3,9 +3,12 @@
 use crate::connection::{Connection, MESSAGE_LIMIT};
 use crate::error::{Class, Kind, TalosError};
 use crate::proto::cosi::state_client::StateClient;
-use crate::proto::cosi::{GetOptions, GetRequest, ListOptions, ListRequest, Resource};
+use crate::proto::cosi::{GetOptions, GetRequest, ListOptions, ListRequest, Resource, Spec};
 use futures::TryStreamExt;
 use serde::de::DeserializeOwned;
+
+#[cfg(test)]
+mod tests;
 
 /// Where a resource type lives.
 #[derive(Clone, Copy, Debug)]
@@ -87,13 +90,7 @@ impl Connection {
     {
         let id = resource.metadata.map(|metadata| metadata.id);
         let spec = resource.spec.unwrap_or_default();
-        let decoded = if !spec.proto_spec.is_empty() {
-            S::decode(spec.proto_spec.as_slice()).map_err(|fault| fault.to_string())
-        } else if spec.yaml_spec.trim().is_empty() {
-            Ok(S::default())
-        } else {
-            serde_saphyr::from_str(&spec.yaml_spec).map_err(|fault| fault.to_string())
-        };
+        let decoded = read_spec(&spec);
         decoded
             .map(|spec| (id.unwrap_or_default(), spec))
             .map_err(|fault| self.garbled(kind.name).with_remote(fault))
@@ -110,6 +107,20 @@ impl Connection {
         )
         .outcome_unknown()
     }
+}
+
+/// The protobuf form; an empty one is also how a spec of zeros looks, and then the YAML form says the same.
+fn read_spec<S>(spec: &Spec) -> Result<S, String>
+where
+    S: prost::Message + Default + DeserializeOwned,
+{
+    if !spec.proto_spec.is_empty() {
+        return S::decode(spec.proto_spec.as_slice()).map_err(|fault| fault.to_string());
+    }
+    if spec.yaml_spec.trim().is_empty() {
+        return Ok(S::default());
+    }
+    serde_saphyr::from_str(&spec.yaml_spec).map_err(|fault| fault.to_string())
 }
 
 fn is_absent(fault: &TalosError) -> bool {

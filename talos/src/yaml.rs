@@ -18,9 +18,13 @@ pub(crate) fn stage<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D
     Ok(Stage::number_of(&String::deserialize(deserializer)?))
 }
 
-/// The type of a link: `ether` is 1, as in `if_arp.h`; others do not matter here.
+/// The type of a link, as numbered in `if_arp.h`; others than these do not matter here.
 pub(crate) fn link_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
-    Ok(i32::from(String::deserialize(deserializer)? == "ether"))
+    Ok(match String::deserialize(deserializer)?.as_str() {
+        "ether" => 1,
+        "loopback" => 772,
+        _ => 0,
+    })
 }
 
 /// The phase of a volume.

@@ -1,4 +1,9 @@
 //! Calls on a connection: what is read, what is sent once, and what bounds them.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 

@@ -1,4 +1,9 @@
 //! Dialling: who is accepted, who is refused and why, and that nobody waits for ever.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 
@@ -86,7 +91,7 @@ async fn the_alert_after_the_handshake_is_always_seen() {
     let foreign = Credential::from_pem(
         fleet
             .secrets("prod")
-            .and_then(|s| s.os_ca())
+            .and_then(ichor_simulator::Bundle::os_ca)
             .expect("CA")
             .certificate
             .as_bytes(),

@@ -1,4 +1,9 @@
 //! A node whose alert never comes through, or comes at the fourth try: nothing but resets before.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 
@@ -22,7 +27,7 @@ async fn rude(fleet: &Fleet, at: &str, resets: usize) -> Arc<AtomicUsize> {
     let now = time::OffsetDateTime::now_utc();
     let ca = fleet
         .secrets("prod")
-        .and_then(|secrets| secrets.os_ca())
+        .and_then(ichor_simulator::Bundle::os_ca)
         .expect("CA");
     let leaf = ca
         .sign(&LeafOptions {

@@ -38,7 +38,8 @@ pub fn bundle_with(crt: &str, key: &str) -> String {
     let mut text = "cluster:\n  id: dGVzdA==\ncerts:\n  os:\n    note: x\n".to_owned();
     for (name, value) in [("crt", crt), ("key", key)] {
         if !value.is_empty() {
-            text.push_str(&format!("    {name}: {}\n", base64(value)));
+            let line = format!("    {name}: {}\n", base64(value));
+            text.push_str(&line);
         }
     }
     text

@@ -171,23 +171,22 @@ impl Dialled<'_> {
     /// The clocks, as far as they can be known: ours, the span of the client certificate, and of the node's leaf,
     /// which it makes itself and so dates by its own clock (FAULTS 28).
     fn clocks(&self, seen: &SeenLeaf) -> String {
-        let mut text = format!("the clock here is at {}", second(self.now));
+        let mut parts = vec![format!("the clock here is at {}", second(self.now))];
         if let Some(credential) = self.credential {
-            text.push_str(&format!(
-                ", the client certificate is valid from {} to {}",
+            parts.push(format!(
+                "the client certificate is valid from {} to {}",
                 second(credential.not_before()),
                 second(credential.not_after())
             ));
         }
         if let Some((from, to)) = seen.get().and_then(|leaf| tls::validity(leaf)) {
-            text.push_str(&format!(
-                ", the node dated its own certificate from {} to {}",
+            parts.push(format!(
+                "the node dated its own certificate from {} to {}",
                 second(from),
                 second(to)
             ));
         }
-        text.push_str("; compare the clocks (talosctl time)");
-        text
+        format!("{}; compare the clocks (talosctl time)", parts.join(", "))
     }
 }
 
