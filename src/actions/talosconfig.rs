@@ -4,6 +4,7 @@
 use super::error::{ActionError, bounded};
 use super::reclaim::FIELD_MANAGER;
 use ichor_crds::{GROUP, MachineReclaim, TALOSCONFIG_KEY, TALOSCONFIG_SECRET_TYPE, VERSION};
+use ichor_talos::{Talosconfig, TalosconfigError};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
@@ -14,90 +15,45 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Why a talosconfig is of no use. No text of the file is in any of these.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TalosconfigError {
-    /// It is not the YAML of a talosconfig.
-    #[error(
-        "is not a talosconfig: a YAML file with \"context\" and \"contexts\" is needed, as talosctl writes it"
-    )]
-    NotATalosconfig,
-    /// No context was named, neither by the person nor by the file.
-    #[error("names no current context: choose one with --context ({0})")]
-    NoCurrentContext(String),
-    /// The context is not in it.
-    #[error("has no context {name:?}; it has {known}")]
-    NoSuchContext {
-        /// The context that was asked for.
-        name: String,
-        /// The contexts that are there.
-        known: String,
-    },
-    /// The context has no client certificate.
-    #[error(
-        "has no {what} in context {name:?}: only a context with ca, crt and key can dial a machine"
-    )]
-    Incomplete {
-        /// The context.
-        name: String,
-        /// The field that is missing.
-        what: &'static str,
-    },
-}
-
+/// A talosconfig as text: [`Talosconfig`] reads one for use, and does not give its keys out again.
 #[derive(Deserialize, Serialize)]
-struct Config {
-    #[serde(default)]
-    context: String,
-    #[serde(default)]
-    contexts: BTreeMap<String, Context>,
+struct Config<C> {
+    context: Option<String>,
+    contexts: BTreeMap<String, C>,
 }
 
+/// What of a context dials a machine. Not its endpoints: the machine of the request is the only one dialled.
 #[derive(Deserialize, Serialize)]
 struct Context {
-    #[serde(default)]
     ca: String,
-    #[serde(default)]
     crt: String,
-    #[serde(default)]
     key: String,
 }
 
-/// The talosconfig with the named context alone (the current one when none is named), without its endpoints:
-/// the machine of the request is the only one that is dialled.
+/// The talosconfig with the named context alone (the current one when none is named), once it is known to make a
+/// credential.
 pub fn only_context(text: &str, name: Option<&str>) -> Result<String, TalosconfigError> {
-    let mut config: Config =
-        serde_saphyr::from_str(text).map_err(|_| TalosconfigError::NotATalosconfig)?;
-    if config.contexts.is_empty() {
-        return Err(TalosconfigError::NotATalosconfig);
-    }
-    let known = config
-        .contexts
-        .keys()
-        .cloned()
-        .collect::<Vec<_>>()
-        .join(", ");
-    let name = name.unwrap_or(&config.context).to_owned();
-    if name.is_empty() {
-        return Err(TalosconfigError::NoCurrentContext(known));
-    }
-    let Some(context) = config.contexts.remove(&name) else {
-        return Err(TalosconfigError::NoSuchContext { name, known });
+    Talosconfig::parse(text)?.context(name)?;
+    narrow(text, name).ok_or(TalosconfigError::NotATalosconfig { line: None })
+}
+
+/// The text with one context, chosen as [`Talosconfig`] chooses; nothing when the text has no such context.
+fn narrow(text: &str, name: Option<&str>) -> Option<String> {
+    // The others may sign in in ways of their own: only the chosen one has to have the three parts.
+    let config: Config<serde_json::Value> = serde_saphyr::from_str(text).ok()?;
+    let current = config.context.filter(|name| !name.is_empty());
+    let mut contexts = config.contexts;
+    let name = match (name.map(str::to_owned).or(current), contexts.len()) {
+        (Some(name), _) => name,
+        (None, 1) => contexts.keys().next()?.clone(),
+        (None, _) => return None,
     };
-    for (what, value) in [
-        ("ca", &context.ca),
-        ("crt", &context.crt),
-        ("key", &context.key),
-    ] {
-        if value.trim().is_empty() {
-            return Err(TalosconfigError::Incomplete { name, what });
-        }
-    }
+    let context: Context = serde_json::from_value(contexts.remove(&name)?).ok()?;
     let narrowed = Config {
-        context: name.clone(),
+        context: Some(name.clone()),
         contexts: BTreeMap::from([(name, context)]),
     };
-    serde_saphyr::to_string(&narrowed).map_err(|_| TalosconfigError::NotATalosconfig)
+    serde_saphyr::to_string(&narrowed).ok()
 }
 
 /// The Secret; nobody may change what it holds.
@@ -237,12 +193,10 @@ mod tests {
 
     #[test]
     fn only_the_chosen_context_is_kept() {
-        let current = only_context(TWO, None).expect("current context");
-        assert!(
-            current.contains("S0VZLVBST0Q=") && !current.contains("S0VZLUxBQg=="),
-            "{current}"
-        );
-        let lab = only_context(TWO, Some("lab")).expect("named context");
+        let current = narrow(TWO, None).expect("current context");
+        assert!(current.contains("S0VZLVBST0Q="), "{current}");
+        assert!(!current.contains("S0VZLUxBQg=="), "{current}");
+        let lab = narrow(TWO, Some("lab")).expect("named context");
         assert!(
             lab.contains("S0VZLUxBQg==") && !lab.contains("S0VZLVBST0Q="),
             "{lab}"
@@ -251,40 +205,26 @@ mod tests {
             lab.contains("context: lab") && !lab.contains("endpoints"),
             "{lab}"
         );
-        assert_eq!(only_context(&lab, None).as_deref(), Ok(lab.as_str()));
+        assert_eq!(narrow(&lab, None).as_deref(), Some(lab.as_str()));
+        let only = "contexts: {a: {ca: QQ==, crt: Qg==, key: Qw==}}";
+        assert!(narrow(only, None).is_some_and(|text| text.contains("context: a")));
+        assert_eq!(narrow(TWO, Some("prd")), None);
+        assert_eq!(narrow(TWO, Some("omni")), None);
     }
 
     #[test]
-    fn what_is_no_use_says_why_and_shows_nothing_of_it() {
+    fn what_is_no_use_is_refused_and_shown_nowhere() {
         for (text, name, want) in [
-            ("", None, "is not a talosconfig"),
-            ("key: S0VZLVBST0Q=", None, "is not a talosconfig"),
-            ("- S0VZLVBST0Q=", None, "is not a talosconfig"),
-            (
-                "contexts: {a: {key: [S0VZLVBST0Q=]}}",
-                None,
-                "is not a talosconfig",
-            ),
-            (
-                "contexts: {a: {key: S0VZLVBST0Q=}}",
-                None,
-                "choose one with --context (a)",
-            ),
-            (
-                TWO,
-                Some("prd"),
-                "has no context \"prd\"; it has lab, omni, prod",
-            ),
-            (TWO, Some("omni"), "has no ca in context \"omni\""),
-            (
-                "contexts: {a: {ca: x, crt: y}}",
-                Some("a"),
-                "has no key in context \"a\"",
-            ),
+            ("", None, "has no contexts"),
+            ("- S0VZLVBST0Q=", None, "not a talosconfig"),
+            (TWO, Some("prd"), "no context \"prd\""),
+            (TWO, Some("omni"), "has no ca"),
+            // What looks like one and holds no certificate.
+            (TWO, None, "context \"prod\""),
         ] {
             let said = only_context(text, name).expect_err(text).to_string();
             assert!(said.contains(want), "{text}: {said}");
-            assert!(!said.contains("S0VZ"), "{said}");
+            assert!(!said.contains("S0VZ") && !said.contains("KEY-"), "{said}");
         }
     }
 

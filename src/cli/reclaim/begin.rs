@@ -5,7 +5,7 @@ use super::args::ReclaimArgs;
 use crate::actions::error::bounded;
 use crate::actions::reclaim::{Credential, ReclaimRequest, create_reclaim};
 use crate::actions::talosconfig::{self, StoredSecret, only_context};
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use ichor_crds::{MachineReclaim, REQUESTED_BY};
 use kube::{Api, Client};
 
@@ -92,7 +92,7 @@ async fn store_talosconfig(
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("reading the talosconfig {}", file.display()))?;
     let narrowed = only_context(&text, args.context.as_deref())
-        .map_err(|error| anyhow!("{} {error}", file.display()))?;
+        .with_context(|| format!("{} cannot be used", file.display()))?;
     let namespace = &args.connect.namespace;
     talosconfig::may_store(client, namespace).await?;
     Ok(Some(talosconfig::store(client, namespace, narrowed).await?))
