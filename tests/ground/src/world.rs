@@ -30,6 +30,19 @@ impl World {
         })
     }
 
+    /// A world whose audit log is not kept (see [`ControlPlane::start_apart`]).
+    pub async fn start_apart(ichor: &Path) -> Result<Self> {
+        let plane = ControlPlane::start_apart(KubernetesCa::generate()?).await?;
+        let options = ControllerOptions::new(ichor, free_address()?);
+        install(&plane.kubectl(), options.webhook.port()).await?;
+        let controller = Controller::start(&plane, &options).await?;
+        Ok(Self {
+            plane,
+            controller,
+            options,
+        })
+    }
+
     /// A control plane with Ichor installed, and how to start its controller.
     pub async fn without_controller(ichor: &Path) -> Result<(ControlPlane, ControllerOptions)> {
         let plane = ControlPlane::start(KubernetesCa::generate()?).await?;

@@ -76,7 +76,8 @@ impl World {
         let reclaims: Api<MachineReclaim> = Api::namespaced(client, NAMESPACE);
         let mut object = reclaims.get(name).await.expect("the reclaim");
         object.status = Some(serde_json::from_value(status.clone()).expect("a status"));
-        let written = reclaims.replace_status(name, &PostParams::default(), &object);
+        let params = PostParams::default();
+        let written = reclaims.replace_status(name, &params, &object);
         written.await.expect("the status is written");
     }
 
