@@ -116,13 +116,13 @@ impl Ground {
         let shutdown = CancellationToken::new();
         let release = CancellationToken::new();
         let begun = CancellationToken::new();
-        let (begin, held) = (begun.clone(), release.clone());
+        let (reached, held) = (begun.clone(), release.clone());
         let router = Router::new()
             .route("/fast", post(|| async { "done" }))
             .route(
                 "/held",
                 post(move || async move {
-                    begin.cancel();
+                    reached.cancel();
                     held.cancelled().await;
                 }),
             );
