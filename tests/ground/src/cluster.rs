@@ -5,7 +5,7 @@ use crate::controller::NAMESPACE;
 use crate::{ControlPlane, Kubectl, control_plane::base64};
 use anyhow::{Context, Result};
 use ichor_simulator::pki::{Algorithm, Authority, Bundle};
-use ichor_simulator::{ClusterSpec, Fleet, FleetSpec, NodeHandle, NodeSpec, Role};
+use ichor_simulator::{ClusterSpec, Fleet, FleetSpec, NodeHandle, NodeSpec, Role, Timings};
 use serde_json::{Value, json};
 
 /// What a cluster is made of. Nodes are named `NAME-cp-1`, `NAME-worker-1`, `NAME-orphan-1`, …
@@ -25,6 +25,10 @@ pub struct ClusterSetup {
     pub access: &'static str,
     /// Changes the description of a node before it starts.
     pub adjust: fn(&mut NodeSpec),
+    /// Algorithm of the bundle's Talos API CA.
+    pub os_ca: Algorithm,
+    /// How long things take on the nodes.
+    pub timings: Timings,
 }
 
 impl ClusterSetup {
@@ -38,6 +42,8 @@ impl ClusterSetup {
             orphan_control_planes: 0,
             access: "self",
             adjust: |_| {},
+            os_ca: Algorithm::Ed25519,
+            timings: Timings::default(),
         }
     }
 }
@@ -68,10 +74,7 @@ impl GroundCluster {
             certificate: kubernetes.ca.certificate.clone(),
             key: kubernetes.ca.key.clone(),
         };
-        let bundle = Bundle::around(
-            &Authority::new(Algorithm::Ed25519, Some("talos"))?,
-            &kubernetes_ca,
-        )?;
+        let bundle = Bundle::around(&Authority::new(setup.os_ca, Some("talos"))?, &kubernetes_ca)?;
         let fleet = Fleet::start(FleetSpec {
             clusters: vec![ClusterSpec {
                 name: setup.name.clone(),
@@ -82,6 +85,7 @@ impl GroundCluster {
                 ..ClusterSpec::default()
             }],
             nodes: nodes(setup, &subnet),
+            timings: setup.timings.clone(),
             ..FleetSpec::default()
         })
         .await?;
