@@ -73,6 +73,17 @@ fn wrap(prose: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Joins what happened in one line where that fits. Otherwise each goes on a line of its own, so that a command
+/// at the end of one is not taken for part of the next.
+pub fn join(parts: &[&str], width: usize) -> String {
+    let line = parts.join("; ");
+    if columns(&line) <= width && split_command(&line).is_none() {
+        line
+    } else {
+        line.replace("; ", "\n")
+    }
+}
+
 /// Columns that a text takes; every character of our texts takes one.
 pub fn columns(text: &str) -> usize {
     text.chars().count()
@@ -129,6 +140,23 @@ mod tests {
         );
         assert_eq!(lay_out("one\n  two", 60), ["one", "  two"]);
         assert_eq!(lay_out("", 60), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_happened_is_one_line_unless_a_command_is_in_it() {
+        for (parts, want) in [
+            (vec!["node deleted", "added"], "node deleted; added"),
+            (
+                vec!["wiped; node deleted", "added to discovery"],
+                "wiped\nnode deleted\nadded to discovery",
+            ),
+            (
+                vec!["node left: kubectl x", "added"],
+                "node left: kubectl x\nadded",
+            ),
+        ] {
+            assert_eq!(join(&parts, 24), want);
+        }
     }
 
     #[test]

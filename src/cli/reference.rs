@@ -50,13 +50,34 @@ fn section(text: &mut String, command: &mut Command, name: &str) {
 mod tests {
     use std::path::Path;
 
+    fn read(file: &str) -> String {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        std::fs::read_to_string(file).expect("a file of the repository")
+    }
+
     #[test]
     fn the_committed_reference_is_current() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cli.md");
-        let have = std::fs::read_to_string(file).unwrap_or_default();
         assert!(
-            have == super::markdown(),
+            read("docs/cli.md") == super::markdown(),
             "docs/cli.md is not what the program makes: run `make generate`"
         );
+    }
+
+    /// A person who meets a phase or a reason finds it in the guide.
+    #[test]
+    fn the_guide_explains_every_phase_and_reason_of_a_reclaim() {
+        let guide = read("docs/reclaim.md");
+        let constants = read("crds/src/conditions.rs");
+        let (_, reasons) = constants.split_once("pub mod reclaim {").expect("reasons");
+        let (reasons, _) = reasons.split_once("\n}").expect("end of the reasons");
+        let reasons: Vec<_> = reasons.split('"').skip(1).step_by(2).collect();
+        assert!(reasons.len() > 20, "{reasons:?}");
+        let phases = "Pending Inspecting AwaitingConfirmation Resetting AwaitingMaintenance Done Refused Failed";
+        for word in reasons.into_iter().chain(phases.split(' ')) {
+            assert!(
+                guide.contains(&format!("`{word}`")),
+                "docs/reclaim.md does not explain {word}"
+            );
+        }
     }
 }

@@ -11,7 +11,7 @@ const LABEL: usize = 10;
 /// Columns of the text before the elapsed time.
 const TEXT: usize = 68;
 /// Columns of a text without elapsed time.
-const WIDE: usize = 86;
+pub const WIDE: usize = 86;
 
 /// One thing to say.
 #[derive(Clone, Debug, PartialEq, Eq)]

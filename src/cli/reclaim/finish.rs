@@ -2,9 +2,10 @@
 
 use super::super::errors;
 use super::super::outcome::Outcome;
-use super::super::screen::{Label, Line, Screen};
+use super::super::screen::{Label, Line, Screen, WIDE};
 use crate::actions::inspection::role_name;
 use crate::actions::register::{Registration, register_address};
+use crate::actions::text::join;
 use ichor_crds::{MachineReclaim, NodeAddress};
 use kube::Client;
 
@@ -24,7 +25,7 @@ pub async fn done(
         .as_ref()
         .map(|cluster| cluster.name.as_str())
     else {
-        screen.say(&[Line::step(Label::Done, result)])?;
+        screen.say(&[Line::step(Label::Done, join(&[&result], WIDE))])?;
         return Ok(Outcome::Done);
     };
     // Where the machine is now is where it is to be found.
@@ -56,7 +57,7 @@ pub async fn done(
         }
     };
     screen.say(&[
-        Line::step(Label::Done, format!("{result}; {registration}")),
+        Line::step(Label::Done, join(&[&result, &registration], WIDE)),
         Line::Plain(String::new()),
         Line::Plain(format!(
             "Approve it when it appears:  {}",
@@ -80,7 +81,7 @@ fn not_registered(
          kubectl edit taloscluster {cluster} -n {namespace}   (spec.discovery.addresses)"
     );
     vec![
-        Line::step(Label::Done, result),
+        Line::step(Label::Done, join(&[result], WIDE)),
         Line::step(Label::Failed, edit),
     ]
 }
