@@ -128,9 +128,11 @@ async fn bind(address: std::net::SocketAddr, flag: &str) -> anyhow::Result<TcpLi
     Ok(listener)
 }
 
-/// Who this process is in a Lease: the host's name and something no other process has.
+/// Who this process is in a Lease: the name of its Pod or host, and something no other process has.
 fn identity() -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host =
+        std::env::var("POD_NAME").or_else(|_| std::fs::read_to_string("/proc/sys/kernel/hostname"));
+    let host = host.unwrap_or_default();
     format!("{}_{:016x}", host.trim(), rand::random::<u64>())
 }
 

@@ -7,8 +7,6 @@ use ichor_crds::{MachineReclaim, ReclaimInspection, SystemUuid};
 pub enum NodeSight {
     /// The machine was no managed cluster's.
     NotManaged,
-    /// The cluster ended with the machine, which was its last control plane.
-    ClusterEnded,
     /// The machine had no host name.
     Nameless,
     /// There is no Node of that name.
@@ -50,9 +48,6 @@ pub fn decide(request: &MachineReclaim, uuid: Option<SystemUuid>, sight: NodeSig
     let (name, uid, resource_version, system_uuid) = match sight {
         NodeSight::NotManaged => {
             return leave("no Kubernetes Node was touched: Ichor does not manage its cluster");
-        }
-        NodeSight::ClusterEnded => {
-            return leave("no Kubernetes Node was touched: its cluster ended with it");
         }
         NodeSight::Nameless => {
             return leave("no Kubernetes Node was touched: the machine had no host name");

@@ -45,7 +45,28 @@ impl Draft {
     /// Something is waited for that time can fix.
     #[must_use]
     pub fn waiting(mut self, wait: &Wait) -> Self {
-        self.set(WAITING, true, wait.reason, &wait.message);
+        let known = self
+            .status
+            .conditions
+            .iter()
+            .find(|known| known.type_ == WAITING);
+        // A cause that names the time of day is the same cause a moment later.
+        let dated = [
+            reason::TALOS_CONNECT_FAILED,
+            reason::SECRETS_BUNDLE_UNAVAILABLE,
+        ]
+        .contains(&wait.reason);
+        let message = match known {
+            Some(known)
+                if dated
+                    && known.reason == wait.reason
+                    && dateless(&known.message) == dateless(&wait.message) =>
+            {
+                known.message.clone()
+            }
+            _ => wait.message.clone(),
+        };
+        self.set(WAITING, true, wait.reason, &message);
         self.running()
     }
 
@@ -220,6 +241,10 @@ impl Draft {
 
 fn lines(texts: &[String]) -> Vec<String> {
     texts.iter().map(|text| clip(text, LINE_MAX)).collect()
+}
+
+fn dateless(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 /// At most `max` characters.

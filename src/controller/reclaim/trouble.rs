@@ -33,7 +33,7 @@ impl From<TalosError> for Trouble {
             // "A node that does not belong to that cluster cannot be dialled (its certificate is not signed by that
             // CA)" (record 0136): time does not change whose machine it is.
             (Kind::WrongCa, _) => Self::End(Ending::refused(
-                reason::REFUSED,
+                reason::TALOS_CONNECT_FAILED,
                 format!(
                     "{text}. It is not a machine of the cluster whose credentials were given; nothing was sent"
                 ),

@@ -18,6 +18,9 @@ use ichor_crds::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use std::time::Duration;
 
+/// How often a Node that changes between look and deletion is looked at again at once.
+const TRIES: usize = 3;
+
 /// Looks once.
 pub(super) async fn watch(
     context: &Context,
@@ -129,7 +132,14 @@ async fn finish(
         Sight::Maintenance { identity, .. } => identity.system_uuid(),
         _ => None,
     };
-    let words = match clean_up(context, request, uuid).await {
+    let mut cleaned = clean_up(context, request, uuid).await;
+    for _ in 0..TRIES {
+        if !matches!(cleaned, Err(AccessRefused::Changed(_))) {
+            break;
+        }
+        cleaned = clean_up(context, request, uuid).await;
+    }
+    let words = match cleaned {
         Ok(words) => words,
         Err(error) if is_late(context, request) => {
             let name = request
@@ -156,8 +166,16 @@ async fn finish(
     Err(Trouble::End(ending))
 }
 
-/// A Node that cannot be looked at does not keep a wiped machine's request open for ever.
+/// A Node that cannot be looked at does not keep a wiped machine's request open for ever, and not at all where its
+/// cluster ended with the machine, which was the last control plane.
 fn is_late(context: &Context, request: &MachineReclaim) -> bool {
+    let status = request.status.as_ref();
+    let ended = status
+        .and_then(|status| status.inspection.as_ref())
+        .is_some_and(node::cluster_ended);
+    if ended {
+        return true;
+    }
     let progress = request
         .status
         .as_ref()
@@ -208,9 +226,6 @@ async fn look_at_node(
     let Some(cluster) = &seen.managed_cluster else {
         return Ok((NodeSight::NotManaged, None));
     };
-    if node::cluster_ended(&seen) {
-        return Ok((NodeSight::ClusterEnded, None));
-    }
     let Some(name) = node::name_of(&seen) else {
         return Ok((NodeSight::Nameless, None));
     };
