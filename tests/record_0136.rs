@@ -375,14 +375,9 @@ async fn a_node_of_another_cluster_cannot_be_dialled() -> Result<()> {
     let other = world.cluster(&ClusterSetup::new("theirs")).await?;
     let stranger = other.node("orphan-1")?;
     let request = Request::create(&alice, stranger.address(), "mine").await?;
-    let status = request
-        .until("the certificate to be refused", |status| {
-            status
-                .conditions
-                .iter()
-                .any(|c| c.reason == conditions::reclaim::TALOS_CONNECT_FAILED)
-        })
-        .await?;
+    let status = request.reaches(ReclaimPhase::Refused).await?;
+    let text = status.result.clone().unwrap_or_default();
+    ensure!(text.contains("did not sign"), "{text}");
     ensure!(status.inspection.is_none(), "{status:?}");
     ensure!(stranger.calls().is_empty() && cluster.resets() == 0);
     Ok(())

@@ -148,7 +148,10 @@ impl ControlPlane {
             "contexts": [{"name": "ground", "context": {
                 "cluster": "ground", "user": user, "namespace": "ichor-system"}}],
         });
-        std::fs::write(path, serde_json::to_vec_pretty(&config)?)?;
+        // Renamed into place: another test may be reading the same person's kubeconfig.
+        let new = tempfile::NamedTempFile::new_in(self.folder.path())?;
+        std::fs::write(new.path(), serde_json::to_vec_pretty(&config)?)?;
+        new.persist(path)?;
         Ok(())
     }
 

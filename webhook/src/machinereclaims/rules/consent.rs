@@ -3,6 +3,7 @@
 use crate::field::FieldError;
 use crate::machinereclaims::snapshot::{Change, Snapshot};
 use crate::machinereclaims::stored::{inspected, matched};
+use ichor_crds::{MachineReclaimSpec, MachineReclaimStatus};
 
 /// "`confirmUUID` is not accepted at creation: consent follows inspection" (DESIGN section 4). Later on
 /// it is accepted once there is an inspection to consent to.
@@ -39,7 +40,7 @@ pub(crate) fn stands_once_matched(snapshot: &Snapshot) -> Vec<FieldError> {
         ("spec.force", spec.force != old.force),
         (
             "spec.confirmClusterName",
-            spec.confirm_cluster_name != old.confirm_cluster_name,
+            spec.confirm_cluster_name != old.confirm_cluster_name && !name_is_asked_for(old, status),
         ),
         (
             "spec.forceUngraceful",
@@ -55,4 +56,14 @@ pub(crate) fn stands_once_matched(snapshot: &Snapshot) -> Vec<FieldError> {
         )
     })
     .collect()
+}
+
+/// Whether the cluster's name still has to be typed: a forced request whose UUID was typed first waits for it, and
+/// nothing was carried out.
+fn name_is_asked_for(old: &MachineReclaimSpec, status: &MachineReclaimStatus) -> bool {
+    let needed = status
+        .inspection
+        .as_ref()
+        .and_then(|seen| seen.cluster_name_needed.as_ref());
+    status.reset.is_none() && needed.is_some() && needed != old.confirm_cluster_name.as_ref()
 }

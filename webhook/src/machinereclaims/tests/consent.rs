@@ -136,6 +136,38 @@ fn consent_and_force_stand_once_the_uuid_matched() {
     }
 }
 
+/// Record 0136: "unless --force and the typed cluster name". The two may be typed one after the other.
+#[test]
+fn a_cluster_name_that_is_still_asked_for_may_be_typed_after_the_uuid() {
+    let asked = |recorded: bool| {
+        let mut status = inspected_status();
+        status
+            .inspection
+            .as_mut()
+            .expect("there")
+            .cluster_name_needed = Some("prod".to_owned());
+        status.reset = recorded.then(ResetRecord::default);
+        status
+    };
+    let forced = with(confirmed(orphan(), UUID), |s| s.force = Some(true));
+    let named = |name: &str| MachineReclaimSpec {
+        confirm_cluster_name: Some(name.to_owned()),
+        ..forced.clone()
+    };
+    let stands = Some("spec.confirmClusterName: Forbidden");
+    for (old, new, recorded, want) in [
+        (forced.clone(), named("prod"), false, None),
+        (named("prdo"), named("prod"), false, None),
+        (named("prod"), named("other"), false, stands),
+        (forced.clone(), named("prod"), true, stands),
+    ] {
+        assert_errors(
+            &snapshot(update(old, asked(recorded), new)),
+            want.as_slice(),
+        );
+    }
+}
+
 #[test]
 fn the_requester_is_written_by_admission_only() {
     let by = |name: &str| Some(name.to_owned());
