@@ -1,0 +1,87 @@
+//! The crash matrix of DESIGN section 16 for the reclaim: the controller is a process whose requests to the API server
+//! pass a trap, and whose calls to Talos nodes the simulator can hold. The points come from a recorded run, so a new
+//! write or call adds one by itself. At each the process is killed before and after, or stopped past its lease while
+//! another takes over and then continued. Whatever happens, the end is a legal one (section 18, decision 1) and at
+//! most one reset is sent.
+//!
+//! `make test` runs a sample, always with the points around the record and the reset; `make crash`
+//! (`ICHOR_CRASH_POINTS=all`) runs all.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod points;
+mod sabotage;
+mod story;
+
+use anyhow::{Context, Result, ensure};
+use ichor_crds::ReclaimPhase;
+use ichor_ground::Replicas;
+use points::{Point, Scenario};
+use std::time::Instant;
+use story::Stage;
+
+/// Every how manieth point is in the sample.
+const SAMPLE: usize = 16;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_or_stopped_anywhere_a_reclaim_ends_legally_with_at_most_one_reset() -> Result<()> {
+    let begun = Instant::now();
+    let mut replicas = Replicas::start(common::ichor()).await?;
+    let options = replicas.options.clone();
+    replicas.options = options
+        .with("--lease-duration", "5s")
+        .with("--lease-renew-deadline", "4s");
+    let alice = replicas.operator("alice").await?;
+    let mut leader = replicas.replica().await?;
+
+    let mut points = Vec::new();
+    for scenario in [Scenario::Worker, Scenario::ControlPlane] {
+        let stage = Stage::set(&replicas, &alice, scenario, &leader).await?;
+        let (_, status) = stage.tell().await?;
+        stage.is_legal(&status)?;
+        points.extend(points::of(scenario, &leader.trap.steps(), &stage.calls()));
+        stage.clear(&replicas).await?;
+    }
+    let all = std::env::var("ICHOR_CRASH_POINTS").is_ok_and(|wanted| wanted == "all");
+    let chosen: Vec<&Point> = points
+        .iter()
+        .enumerate()
+        .filter(|(number, point)| all || point.is_crucial() || number % SAMPLE == 0)
+        .map(|(_, point)| point)
+        .collect();
+
+    let mut missed = Vec::new();
+    for (number, point) in chosen.iter().enumerate() {
+        let stage = Stage::set(&replicas, &alice, point.scenario, &leader).await?;
+        let played = sabotage::play(&replicas, &stage, leader, point).await;
+        let played = played.with_context(|| format!("{point}"))?;
+        leader = played.leader;
+        let end = stage.is_legal(&played.status);
+        end.with_context(|| format!("{point}"))?;
+        if played.status.phase != ReclaimPhase::Done {
+            stage
+                .ask_again()
+                .await
+                .with_context(|| format!("{point}"))?;
+        }
+        if !played.reached {
+            missed.push(point.to_string());
+        }
+        println!(
+            "{:>4}/{} {point}: {}{:?} ({} s)",
+            number + 1,
+            chosen.len(),
+            if played.reached { "" } else { "not reached, " },
+            played.status.phase,
+            begun.elapsed().as_secs(),
+        );
+        stage.clear(&replicas).await?;
+    }
+    println!("crash points: {}, run: {}", points.len(), chosen.len());
+    // How often a machine is looked at while it boots differs from run to run, so the last points may not come.
+    ensure!(
+        missed.len() * 5 <= chosen.len(),
+        "too many points were not reached: {missed:#?}"
+    );
+    Ok(())
+}

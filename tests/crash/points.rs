@@ -1,0 +1,124 @@
+//! The points of the matrix: every write and every call of a recorded run, times what can happen there.
+
+use std::fmt;
+
+/// What is reclaimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scenario {
+    /// An orphaned worker.
+    Worker,
+    /// An orphaned control plane, under the disruption lock.
+    ControlPlane,
+}
+
+/// Where the process is struck.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Site {
+    /// At a write to the API server.
+    Write {
+        /// The how manieth.
+        step: usize,
+        /// What it does.
+        label: String,
+    },
+    /// At a call to a node.
+    Call {
+        /// The node, such as `orphan-1`.
+        node: String,
+        /// The how manieth call of that node.
+        number: usize,
+        /// Its method.
+        method: String,
+    },
+}
+
+/// What happens there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Killed; the other side never has the request.
+    KillBefore,
+    /// Killed; the other side has done it.
+    KillAfter,
+    /// Stopped past its lease, another takes over, continued; the other side has the request only then.
+    StopBefore,
+    /// The same; the other side has done it before.
+    StopAfter,
+}
+
+/// A point of the matrix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// What is reclaimed.
+    pub scenario: Scenario,
+    /// Where.
+    pub site: Site,
+    /// What.
+    pub deed: Deed,
+}
+
+impl Point {
+    /// Whether it lies around the record or the reset: these are always run.
+    pub fn is_crucial(&self) -> bool {
+        match &self.site {
+            Site::Write { label, .. } => {
+                self.scenario == Scenario::Worker && label.contains("(Resetting)")
+            }
+            Site::Call { method, .. } => method == "Reset",
+        }
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scenario, deed) = (self.scenario, self.deed);
+        match &self.site {
+            Site::Write { step, label } => {
+                write!(f, "{scenario:?}, {deed:?} write {step}, {label}")
+            }
+            Site::Call {
+                node,
+                number,
+                method,
+            } => write!(
+                f,
+                "{scenario:?}, {deed:?} call {number} of {node}, {method}"
+            ),
+        }
+    }
+}
+
+/// The points of a recorded run: its writes, and the calls of each node.
+pub fn of(scenario: Scenario, writes: &[String], calls: &[(String, Vec<String>)]) -> Vec<Point> {
+    const ALL: [Deed; 4] = [
+        Deed::KillBefore,
+        Deed::KillAfter,
+        Deed::StopBefore,
+        Deed::StopAfter,
+    ];
+    // A read that was answered and one that was not are the same for whoever dies.
+    const OF_READS: [Deed; 2] = [Deed::KillBefore, Deed::StopBefore];
+    let writes = writes.iter().enumerate().map(|(step, label)| Site::Write {
+        step,
+        label: label.clone(),
+    });
+    let calls = calls.iter().flat_map(|(node, methods)| {
+        methods
+            .iter()
+            .enumerate()
+            .map(|(number, method)| Site::Call {
+                node: node.clone(),
+                number,
+                method: method.clone(),
+            })
+    });
+    let point = |site: Site| {
+        let acts = !matches!(&site, Site::Call { method, .. } if method != "Reset");
+        let deeds = if acts { ALL.as_slice() } else { &OF_READS };
+        deeds.iter().map(move |&deed| Point {
+            scenario,
+            site: site.clone(),
+            deed,
+        })
+    };
+    writes.chain(calls).flat_map(point).collect()
+}

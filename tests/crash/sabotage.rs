@@ -1,0 +1,150 @@
+//! What happens to the process at a point, while the story is told.
+
+use crate::points::{Deed, Point, Site};
+use crate::story::Stage;
+use anyhow::Result;
+use ichor_crds::MachineReclaimStatus;
+use ichor_ground::trap::Spot;
+use ichor_ground::{Replica, Replicas, eventually, proxy::When};
+use ichor_simulator::{Action, Fault, NodeHandle};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// What came of a point.
+pub struct Played {
+    /// Who leads now.
+    pub leader: Replica,
+    /// Whether the process came to the point.
+    pub reached: bool,
+    /// How the story ended.
+    pub status: MachineReclaimStatus,
+}
+
+/// Tells the story and strikes the leader at `point`.
+pub async fn play(
+    replicas: &Replicas,
+    stage: &Stage,
+    leader: Replica,
+    point: &Point,
+) -> Result<Played> {
+    let standby = match point.deed {
+        Deed::StopBefore | Deed::StopAfter => Some(replicas.replica().await?),
+        Deed::KillBefore | Deed::KillAfter => None,
+    };
+    let ambush = Ambush::lay(stage, &leader, point)?;
+    let over = Notify::new();
+    let told = async {
+        let told = stage.tell().await;
+        over.notify_one();
+        told
+    };
+    let struck = async {
+        let there = tokio::select! {
+            there = ambush.sprung(&leader) => Some(there),
+            () = over.notified() => None,
+        };
+        if let Some(there) = there {
+            there?;
+            return anyhow::Ok((ambush.carry_out(replicas, leader, standby).await?, true));
+        }
+        if let Some(standby) = standby {
+            replicas.kill(standby).await?;
+        }
+        Ok((leader, false))
+    };
+    let (struck, told) = tokio::join!(struck, told);
+    let (leader, reached) = struck?;
+    let log = leader.controller.log();
+    let told = told.map_err(|error| error.context(ichor_ground::controller::tail(&log)));
+    Ok(Played {
+        leader,
+        reached,
+        status: told?.1,
+    })
+}
+
+/// What waits for the process at a point.
+struct Ambush<'a> {
+    stage: &'a Stage,
+    deed: Deed,
+    node: Option<NodeHandle>,
+}
+
+impl<'a> Ambush<'a> {
+    fn lay(stage: &'a Stage, leader: &Replica, point: &Point) -> Result<Self> {
+        let deed = point.deed;
+        let node = match &point.site {
+            Site::Write { step, .. } => {
+                let when = match deed {
+                    Deed::KillBefore | Deed::StopBefore => When::Before,
+                    Deed::KillAfter | Deed::StopAfter => When::After,
+                };
+                leader.trap.set(Some(Spot { step: *step, when }));
+                None
+            }
+            Site::Call { node, number, .. } => {
+                let node = stage.cluster.node(node)?;
+                node.fault(fault(deed).after(u32::try_from(*number)?).times(1));
+                Some(node)
+            }
+        };
+        Ok(Self { stage, deed, node })
+    }
+
+    /// Waits until the process is at the point.
+    async fn sprung(&self, leader: &Replica) -> Result<()> {
+        let Some(node) = &self.node else {
+            leader.trap.snapped().await;
+            return Ok(());
+        };
+        // A fault that struck is gone, or has no times left.
+        while node.faults().iter().any(|fault| fault.times != Some(0)) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        if matches!(self.deed, Deed::KillAfter | Deed::StopAfter) {
+            let target = &self.stage.target;
+            eventually("the reset to begin", async || {
+                Ok((target.stage() != ichor_simulator::Stage::Running).then_some(()))
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// Strikes; gives who leads afterwards.
+    async fn carry_out(
+        &self,
+        replicas: &Replicas,
+        mut leader: Replica,
+        standby: Option<Replica>,
+    ) -> Result<Replica> {
+        let Some(standby) = standby else {
+            replicas.kill(leader).await?;
+            self.lift();
+            return replicas.replica().await;
+        };
+        replicas.pause(&leader).await?;
+        standby.leads().await?;
+        leader.controller.resume().await?;
+        leader.trap.release();
+        self.lift();
+        // It held the lease and lost it: nothing but its end is safe.
+        leader.controller.ends().await?;
+        Ok(standby)
+    }
+
+    fn lift(&self) {
+        if let Some(node) = &self.node {
+            node.clear_faults();
+        }
+    }
+}
+
+/// A killed process must not have its call carried out later; that of a stopped one waits on the wire.
+fn fault(deed: Deed) -> Fault {
+    Fault::always(match deed {
+        Deed::KillBefore => Action::Hang,
+        Deed::StopBefore => Action::Hold,
+        Deed::KillAfter | Deed::StopAfter => Action::LoseAnswer,
+    })
+}
