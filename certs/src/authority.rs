@@ -23,6 +23,11 @@ pub enum AuthorityError {
     /// The certificate may not sign others.
     #[error("certificate is not one of a certificate authority (basic constraints say so)")]
     NotAnAuthority,
+    /// The subject has a name that cannot be repeated as the issuer of another certificate.
+    #[error(
+        "certificate has a subject name of an uncommon form (an element without or with several attributes)"
+    )]
+    Name,
     /// The key cannot be used.
     #[error("key {0}")]
     Key(#[from] KeyError),
@@ -64,6 +69,10 @@ impl CertificateAuthority {
         let validity = x509::validity(&parsed).ok_or(AuthorityError::CertificateMalformed)?;
         if parsed.version() == x509_parser::x509::X509Version::V3 && !parsed.is_ca() {
             return Err(AuthorityError::NotAnAuthority);
+        }
+        // rcgen takes one attribute an element, and panics on none.
+        if parsed.subject().iter().any(|part| part.iter().count() != 1) {
+            return Err(AuthorityError::Name);
         }
         let point = parsed.public_key().subject_public_key.data.as_ref();
         let pkcs8 = keys::private_key(key, point)?;

@@ -81,7 +81,11 @@ where
         .deadline()
         .map_err(|_| class::lease_lost(address))?;
     let lease = Instant::from_std(lease);
-    let own = Instant::now() + options.connect_timeout;
+    let now = Instant::now();
+    if lease <= now {
+        return Err(class::lease_lost(address));
+    }
+    let own = now + options.connect_timeout;
     let deadline = own.min(lease);
     let mut last = None;
     for attempt in 0..ATTEMPTS {
