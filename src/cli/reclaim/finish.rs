@@ -19,6 +19,10 @@ pub async fn done(
     let result = status
         .result
         .unwrap_or_else(|| "wiped and in maintenance mode".to_owned());
+    // The line before this one said so, with more words.
+    let result = result
+        .strip_prefix("wiped and in maintenance mode; ")
+        .map_or(result.clone(), str::to_owned);
     let Some(cluster) = request
         .spec
         .cluster_ref
