@@ -45,6 +45,7 @@ pub enum RemoveError {
 pub struct Etcd {
     members: Vec<Member>,
     leader: Option<u64>,
+    last_leader: Option<u64>,
     term: u64,
     index: u64,
     lost: Option<Instant>,
@@ -59,6 +60,11 @@ impl Etcd {
     /// ID of the leader, if there is quorum.
     pub fn leader(&self) -> Option<u64> {
         self.leader
+    }
+
+    /// ID of the last leader, whether it still is.
+    pub fn last_leader(&self) -> Option<u64> {
+        self.last_leader
     }
 
     /// Raft term and index.
@@ -132,6 +138,7 @@ impl Etcd {
         let next = self.voters().find(|member| member.running && member.id != id)?;
         let (next, hostname) = (next.id, next.hostname.clone());
         self.leader = Some(next);
+        self.last_leader = self.leader;
         self.term += 1;
         Some(hostname)
     }
@@ -175,6 +182,7 @@ impl Etcd {
         self.lost = None;
         if self.leader.is_none_or(|leader| !running.contains(&leader)) {
             self.leader = running.first().copied();
+            self.last_leader = self.leader;
             self.term += 1;
         }
     }

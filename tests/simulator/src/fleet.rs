@@ -133,7 +133,7 @@ impl Fleet {
         let spec = &node.machine.spec;
         let name = spec.cluster.as_deref().with_context(|| format!("node {:?} is configured but names no cluster", spec.name))?;
         let text = self.machine_config(name, &node.machine.hostname, spec.role)?;
-        let Loaded::Complete(config) = config::load(text.as_bytes(), false).map_err(anyhow::Error::msg)? else {
+        let Loaded::Complete(config) = config::load(text.as_bytes(), false, false).map_err(anyhow::Error::msg)? else {
             anyhow::bail!("the generated configuration has no v1alpha1 document");
         };
         node.change(|state| {

@@ -1,9 +1,11 @@
 //! Machine configurations: read, validated, and made for nodes that begin configured.
 
+mod diff;
 mod documents;
 mod generate;
 mod validate;
 
+pub use diff::unified;
 pub use documents::MachineConfig;
 pub use generate::generate;
-pub use validate::{Loaded, load};
+pub use validate::{Loaded, Partial, load};

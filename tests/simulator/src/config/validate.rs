@@ -9,11 +9,30 @@ pub enum Loaded {
     /// With a v1alpha1 document.
     Complete(Box<MachineConfig>),
     /// Without.
-    Partial,
+    Partial(Partial),
+}
+
+/// Documents without a v1alpha1 one: the machine stays in maintenance, but takes what they say.
+#[derive(Clone)]
+pub struct Partial {
+    /// Exactly as submitted.
+    pub text: String,
+    /// `HostnameConfig.hostname`.
+    pub hostname: Option<String>,
+}
+
+impl Loaded {
+    /// Exactly as submitted.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Complete(config) => &config.text,
+            Self::Partial(partial) => &partial.text,
+        }
+    }
 }
 
 /// Decodes and validates; the error is the text of InvalidArgument.
-pub fn load(bytes: &[u8], container: bool) -> Result<Loaded, String> {
+pub fn load(bytes: &[u8], container: bool, partial_allowed: bool) -> Result<Loaded, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "config is not text".to_owned())?;
     if let Some(value) = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
         return Err(format!(
@@ -23,7 +42,7 @@ pub fn load(bytes: &[u8], container: bool) -> Result<Loaded, String> {
     }
     let mut documents: Vec<(usize, Value)> = Vec::new();
     for (line, part) in split(text) {
-        let value: Value = serde_saphyr::from_str(&part).map_err(|error| format!("decode error: {error}"))?;
+        let value: Value = serde_saphyr::from_str(&part).map_err(|error| decode_error(&part, &error))?;
         match value {
             Value::Null => {}
             Value::Object(_) => documents.push((line, value)),
@@ -40,11 +59,41 @@ pub fn load(bytes: &[u8], container: bool) -> Result<Loaded, String> {
         }
     }
     let values: Vec<Value> = documents.into_iter().map(|(_, document)| document).collect();
+    let complete = MachineConfig::read(text, &values);
+    if complete.is_none() && !partial_allowed {
+        return Err(PARTIAL.to_owned());
+    }
     let errors = errors(&values, container);
     if !errors.is_empty() {
         return Err(report(&errors));
     }
-    Ok(MachineConfig::read(text, &values).map_or(Loaded::Partial, |config| Loaded::Complete(Box::new(config))))
+    Ok(match complete {
+        Some(config) => Loaded::Complete(Box::new(config)),
+        None => Loaded::Partial(Partial { text: text.to_owned(), hostname: hostname(&values) }),
+    })
+}
+
+const PARTIAL: &str =
+    "the applied machine configuration doesn't contain v1alpha1 config, did you mean to patch the machine config instead?";
+
+fn hostname(documents: &[Value]) -> Option<String> {
+    let document = documents.iter().find(|document| document["kind"] == "HostnameConfig")?;
+    document["hostname"].as_str().map(str::to_owned)
+}
+
+/// The loader's text for what is no YAML. Only the tab, the one a person meets, is spelled as Talos spells it.
+fn decode_error(part: &str, error: &serde_saphyr::Error) -> String {
+    let lines: Vec<&str> = part.lines().collect();
+    match lines.iter().position(|line| line.starts_with('\t')) {
+        Some(index) if index > 0 => {
+            let column = lines[index - 1].find(": ").map_or(1, |colon| colon + 3);
+            format!(
+                "decode error: go-yaml load error in scanner (while scanning a plain scalar) at L{index}.C{column}-L{}.C1: found a tab character that violates indentation",
+                index + 1
+            )
+        }
+        _ => format!("decode error: {error}"),
+    }
 }
 
 /// Documents with the line (from 1) each begins at.
@@ -75,7 +124,8 @@ fn title(document: &Value) -> String {
 fn decode(document: &Value, line: usize) -> Result<(), String> {
     let fail = |reason: &str| Err(format!("error decoding document {} (line {line}): {reason}", title(document)));
     if document.get("kind").is_none() {
-        if document.get("version").is_none() {
+        // Without a kind it must look like the old single document.
+        if document.get("version").is_none() || (document.get("machine").is_none() && document.get("cluster").is_none()) {
             return fail("missing kind");
         }
         return decode_v1alpha1(document).or_else(|reason| fail(&reason));
@@ -111,8 +161,12 @@ fn decode_v1alpha1(document: &Value) -> Result<(), String> {
         return wrong(4, &machine["certSANs"], "[]string");
     }
     let mut unknown = unknown_keys(document, &["version", "debug", "persist", "machine", "cluster"]);
-    if machine.get("$patch").is_some() {
-        unknown.push_str("machine:\n    $patch: delete\n");
+    for (section, known) in [("machine", MACHINE_KEYS), ("cluster", CLUSTER_KEYS)] {
+        let inner = unknown_keys(&document[section], known);
+        if !inner.is_empty() {
+            unknown.push_str(&format!("{section}:\n"));
+            unknown.extend(inner.lines().map(|line| format!("    {line}\n")));
+        }
     }
     if unknown.is_empty() { Ok(()) } else { Err(format!("unknown keys found during decoding:\n{unknown}")) }
 }
@@ -159,7 +213,7 @@ fn errors(documents: &[Value], container: bool) -> Vec<Fault> {
         errors.push(Fault::Plain("HostnameConfig: 'auto' and 'hostname' cannot be set at the same time".to_owned()));
     }
     if let Some(cluster) = find("KubeClusterConfig")
-        && cluster["endpoint"].as_str().is_some_and(|endpoint| endpoint.ends_with("://"))
+        && cluster["endpoint"].as_str().is_some_and(|endpoint| !endpoint.contains("://") || endpoint.ends_with("://"))
     {
         errors.push(Fault::Plain("KubeClusterConfig: cluster endpoint is invalid: hostname must not be blank".to_owned()));
     }
@@ -230,6 +284,21 @@ const KINDS: [&str; 49] = [
     "KubeFlannelCNIConfig", "RegistryMirrorConfig", "RegistryAuthConfig", "RegistryTLSConfig", "LinkConfig",
     "LinkAliasConfig", "DHCPv4Config", "DHCPv6Config", "StaticHostConfig", "KmsgLogConfig", "WatchdogTimerConfig",
     "TrustedRootsConfig", "EnvironmentConfig", "ExtensionServiceConfig", "PCIDriverRebindConfig",
+];
+
+/// Keys of `machine` in v1alpha1.
+const MACHINE_KEYS: &[&str] = &[
+    "type", "token", "ca", "acceptedCAs", "certSANs", "controlPlane", "kubelet", "pods", "network", "disks", "install", "files",
+    "env", "time", "sysctls", "sysfs", "registries", "systemDiskEncryption", "features", "udev", "logging", "kernel",
+    "seccompProfiles", "baseRuntimeSpecOverrides", "nodeLabels", "nodeAnnotations", "nodeTaints",
+];
+
+/// Keys of `cluster` in v1alpha1.
+const CLUSTER_KEYS: &[&str] = &[
+    "id", "secret", "controlPlane", "clusterName", "network", "token", "aescbcEncryptionSecret", "secretboxEncryptionSecret",
+    "ca", "acceptedCAs", "aggregatorCA", "serviceAccount", "apiServer", "controllerManager", "proxy", "scheduler",
+    "discovery", "etcd", "coreDNS", "externalCloudProvider", "extraManifests", "extraManifestHeaders", "inlineManifests",
+    "adminKubeconfig", "allowSchedulingOnMasters", "allowSchedulingOnControlPlanes",
 ];
 
 const CONTROL_PLANE_KINDS: [&str; 13] = [

@@ -110,12 +110,12 @@ const TICK: Duration = Duration::from_millis(20);
 fn watch(node: &Arc<Node>, request: &Request, message: pb::WatchRequest) -> Result<Reply, Status> {
     filter(request, &message.namespace, &message.r#type)?;
     let options = message.options.clone().unwrap_or_default();
-    if !options.start_from_bookmark.is_empty() && options.start_from_bookmark.len() != 8 {
+    if !options.start_from_bookmark.is_empty() && options.start_from_bookmark.len() != 16 {
         return Err(Status::failed_precondition("invalid watch bookmark"));
     }
     let query = Query::new(options.id_query.as_ref(), options.label_query.clone())?;
     let (sender, receiver) = tokio::sync::mpsc::channel(64);
-    let mut watcher = Watcher { node: Arc::clone(node), query, seen: BTreeMap::new(), sequence: 0, message, options };
+    let mut watcher = Watcher { node: Arc::clone(node), query, seen: BTreeMap::new(), stream: rand::random(), sequence: 0, message, options };
     let root = node.shared.root.clone();
     tokio::spawn(async move {
         let run = async {
@@ -145,6 +145,7 @@ struct Watcher {
     node: Arc<Node>,
     query: Query,
     seen: BTreeMap<String, pb::Resource>,
+    stream: u64,
     sequence: u64,
     message: pb::WatchRequest,
     options: pb::WatchOptions,
@@ -160,43 +161,48 @@ impl Watcher {
             .collect()
     }
 
-    /// Established (an empty response), then the state of one resource, the contents asked for, or a bookmark.
+    /// Established (an empty response, also without an api_version), then the state of one resource, the contents
+    /// asked for, or a bookmark.
     fn first(&mut self) -> Vec<pb::WatchResponse> {
         self.seen = self.now();
-        let mut batch = Vec::new();
-        if self.message.api_version >= 1 {
-            batch.push(pb::WatchResponse::default());
-        }
+        let mut batch = vec![pb::WatchResponse::default()];
         let contents: Vec<pb::Resource> = self.seen.values().cloned().collect();
+        let created = |resource| plain(pb::EventType::Created, resource);
         if let Some(id) = self.message.id.clone() {
             let event = match contents.into_iter().next() {
-                Some(resource) => self.event(pb::EventType::Created, Some(resource), None),
-                None => {
-                    let gone = pb::Resource {
-                        metadata: Some(pb::Metadata {
-                            namespace: self.message.namespace.clone(),
-                            r#type: self.message.r#type.clone(),
-                            id,
-                            version: "undefined".to_owned(),
-                            phase: "running".to_owned(),
-                            ..pb::Metadata::default()
-                        }),
-                        spec: Some(pb::Spec::default()),
-                    };
-                    self.event(pb::EventType::Destroyed, Some(gone), None)
-                }
+                Some(resource) => created(resource),
+                None => plain(pb::EventType::Destroyed, self.nothing(id)),
             };
             batch.push(pb::WatchResponse { event: vec![event] });
         } else if self.options.bootstrap_contents {
-            let mut events: Vec<_> =
-                contents.into_iter().map(|resource| self.event(pb::EventType::Created, Some(resource), None)).collect();
-            events.push(self.event(pb::EventType::Bootstrapped, None, None));
+            let mut events: Vec<_> = contents.into_iter().map(created).collect();
+            let nothing = self.nothing(String::new());
+            events.push(self.event(pb::EventType::Bootstrapped, nothing, None));
             batch.extend(self.pack(events));
         } else if self.options.bootstrap_bookmark {
-            let event = self.event(pb::EventType::Noop, None, None);
+            let nothing = self.nothing(String::new());
+            let event = self.event(pb::EventType::Noop, nothing, None);
             batch.push(pb::WatchResponse { event: vec![event] });
         }
         batch
+    }
+
+    /// The empty resource that stands where there is none.
+    fn nothing(&self, id: String) -> pb::Resource {
+        let now = Some(resources::timestamp());
+        pb::Resource {
+            metadata: Some(pb::Metadata {
+                namespace: self.message.namespace.clone(),
+                r#type: self.message.r#type.clone(),
+                id,
+                version: "undefined".to_owned(),
+                phase: "running".to_owned(),
+                created: now,
+                updated: now,
+                ..pb::Metadata::default()
+            }),
+            spec: Some(pb::Spec::default()),
+        }
     }
 
     fn changes(&mut self) -> Vec<pb::WatchResponse> {
@@ -205,15 +211,15 @@ impl Watcher {
         let mut events = Vec::new();
         for (id, resource) in &now {
             match before.get(id) {
-                None => events.push(self.event(pb::EventType::Created, Some(resource.clone()), None)),
+                None => events.push(self.event(pb::EventType::Created, resource.clone(), None)),
                 Some(old) if old != resource => {
-                    events.push(self.event(pb::EventType::Updated, Some(resource.clone()), Some(old.clone())));
+                    events.push(self.event(pb::EventType::Updated, resource.clone(), Some(old.clone())));
                 }
                 Some(_) => {}
             }
         }
         for (_, old) in before.into_iter().filter(|(id, _)| !now.contains_key(id)) {
-            events.push(self.event(pb::EventType::Destroyed, Some(old), None));
+            events.push(self.event(pb::EventType::Destroyed, old, None));
         }
         if events.is_empty() { Vec::new() } else { self.pack(events) }
     }
@@ -225,15 +231,22 @@ impl Watcher {
         events.into_iter().map(|event| pb::WatchResponse { event: vec![event] }).collect()
     }
 
-    fn event(&mut self, kind: pb::EventType, resource: Option<pb::Resource>, old: Option<pb::Resource>) -> pb::Event {
+    /// An event with a bookmark: 16 bytes, the last eight count.
+    fn event(&mut self, kind: pb::EventType, resource: pb::Resource, old: Option<pb::Resource>) -> pb::Event {
         self.sequence += 1;
-        pb::Event {
-            resource,
-            event_type: kind.into(),
-            old,
-            error: String::new(),
-            bookmark: self.sequence.to_be_bytes().to_vec(),
-        }
+        let bookmark = [self.stream.to_be_bytes(), self.sequence.to_be_bytes()].concat();
+        pb::Event { old, bookmark, ..plain(kind, resource) }
+    }
+}
+
+/// What a watch begins with carries no bookmark.
+fn plain(kind: pb::EventType, resource: pb::Resource) -> pb::Event {
+    pb::Event {
+        resource: Some(resource),
+        event_type: kind.into(),
+        old: None,
+        error: String::new(),
+        bookmark: Vec::new(),
     }
 }
 

@@ -117,7 +117,7 @@ fn status(node: &Node, errors: Vec<String>) -> Reply {
             protocol_version: "3.7.1".to_owned(),
             db_size: 24_576,
             db_size_in_use: 16_384,
-            leader: if errors.is_empty() { etcd.leader().unwrap_or_default() } else { 0 },
+            leader: if errors.is_empty() { etcd.last_leader().unwrap_or_default() } else { 0 },
             raft_index,
             raft_term,
             raft_applied_index: raft_index,

@@ -14,7 +14,9 @@ pub fn handle(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
     Ok(match request.method() {
         "Version" => version(node),
         "Hostname" => {
-            let hostname = node.read(|state| state.hostname(&node.machine));
+            // A container cannot set the kernel's hostname, which is what this tells.
+            let kernel = node.machine.spec.container.then(|| node.machine.hostname.clone());
+            let hostname = kernel.unwrap_or_else(|| node.read(|state| state.hostname(&node.machine)));
             Reply::one(&pb::HostnameResponse { messages: vec![pb::Hostname { metadata: None, hostname }] })
         }
         "SystemStat" => {
@@ -59,6 +61,8 @@ fn version(node: &Node) -> Reply {
     })
 }
 
+const ZERO_TIME: prost_types::Timestamp = prost_types::Timestamp { seconds: -62_135_596_800, nanos: 0 };
+
 fn service_list(node: &Node) -> Reply {
     let boot = node.read(|state| state.boot_time);
     let when = prost_types::Timestamp { seconds: boot, nanos: 0 };
@@ -77,8 +81,9 @@ fn service_list(node: &Node) -> Reply {
             health: Some(pb::ServiceHealth {
                 unknown: service.unknown,
                 healthy: service.healthy,
-                last_message: String::new(),
-                last_change: Some(when),
+                last_message: service.last_message.to_owned(),
+                // Go's zero time until a health check has run.
+                last_change: Some(if service.unknown { ZERO_TIME } else { when }),
             }),
         })
         .collect();
@@ -93,10 +98,10 @@ fn disk_usage(request: &pb::DiskUsageRequest) -> Reply {
             let exists = ["/var", "/system", "/etc"].contains(&path.as_str());
             pb::DiskUsageInfo {
                 metadata: None,
-                name: if exists { path.clone() } else { String::new() },
+                name: path.clone(),
                 size: if exists { 180_010_499 } else { 0 },
                 error: if exists { String::new() } else { format!("lstat {path}: no such file or directory") },
-                relative_name: if exists { ".".to_owned() } else { String::new() },
+                relative_name: if exists { ".".to_owned() } else { path.clone() },
             }
         })
         .collect();

@@ -15,10 +15,10 @@ use crate::proto::machine::reset_request::WipeMode;
 use crate::resources::volume_labels;
 use crate::serve::{Reply, Request};
 
-pub fn handle(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
+pub async fn handle(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
     match request.method() {
         "ApplyConfiguration" => {
-            let message = node.apply(&request.message()?)?;
+            let message = node.apply(&request.message()?).await?;
             Ok(Reply::one(&pb::ApplyConfigurationResponse { messages: vec![message] }))
         }
         "Reset" => {
@@ -103,7 +103,7 @@ fn bootstrap(node: &Node) -> Result<Reply, Status> {
 }
 
 fn client_configuration(node: &Node, request: &pb::GenerateClientConfigurationRequest) -> Result<Reply, Status> {
-    only_control_plane(node, "client configuration generation")?;
+    only_control_plane(node, "generate client configuration")?;
     let internal = |error: anyhow::Error| Status::internal(error.to_string());
     let (now, authority) = node.read(|state| (state.now(), state.config.as_ref().and_then(|config| config.ca.clone())));
     let authority = authority.ok_or_else(|| Status::internal("no CA"))?;

@@ -46,7 +46,7 @@ async fn machine_service(node: &Arc<Node>, request: &Request) -> Result<Reply, S
             etcd::handle(node, request).await
         }
         "ApplyConfiguration" | "Reset" | "Reboot" | "Shutdown" | "Bootstrap" | "Upgrade" | "Rollback" | "MetaWrite"
-        | "MetaDelete" | "Kubeconfig" | "GenerateClientConfiguration" => lifecycle::handle(node, request),
+        | "MetaDelete" | "Kubeconfig" | "GenerateClientConfiguration" => lifecycle::handle(node, request).await,
         _ => Err(unknown(request)),
     }
 }

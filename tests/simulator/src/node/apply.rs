@@ -6,16 +6,31 @@ use std::time::Duration;
 use tonic::Status;
 
 use super::{Node, Stage};
-use crate::config::{Loaded, MachineConfig, load};
+use crate::config::{Loaded, MachineConfig, load, unified};
 use crate::proto::machine::apply_configuration_request::Mode;
 use crate::proto::machine::{ApplyConfiguration, ApplyConfigurationRequest};
 use crate::spec::ms;
 
+/// How long the lock of an apply is held.
+const APPLYING: Duration = Duration::from_millis(10);
+
 impl Node {
-    /// Carries the request out.
-    pub fn apply(self: &Arc<Self>, request: &ApplyConfigurationRequest) -> Result<ApplyConfiguration, Status> {
-        let maintenance = self.read(|state| state.config.is_none());
-        let loaded = load(&request.data, self.machine.spec.container).map_err(Status::invalid_argument)?;
+    /// Carries the request out; a second one that comes meanwhile is refused.
+    pub async fn apply(self: &Arc<Self>, request: &ApplyConfigurationRequest) -> Result<ApplyConfiguration, Status> {
+        if self.change(|state| std::mem::replace(&mut state.applying, true)) {
+            return Err(Status::failed_precondition("another apply configuration is already in progress"));
+        }
+        tokio::time::sleep(APPLYING).await;
+        let outcome = self.judge_and_take(request);
+        self.change(|state| state.applying = false);
+        outcome
+    }
+
+    fn judge_and_take(self: &Arc<Self>, request: &ApplyConfigurationRequest) -> Result<ApplyConfiguration, Status> {
+        let (maintenance, leaving) = self.read(|state| (state.config.is_none(), state.leaving_maintenance));
+        if leaving {
+            return Err(Status::permission_denied("not authorized"));
+        }
         let mode = match (request.mode(), maintenance) {
             (Mode::Reboot, false) => {
                 return Err(Status::unimplemented(
@@ -25,16 +40,21 @@ impl Node {
             (Mode::Reboot | Mode::Auto, _) => Mode::NoReboot,
             (mode, _) => mode,
         };
-        let config = match loaded {
-            Loaded::Complete(config) => Some(*config),
-            Loaded::Partial if maintenance => None,
-            Loaded::Partial => return Err(Status::invalid_argument("no v1alpha1 config found")),
-        };
+        let partial_allowed = maintenance;
+        let loaded = load(&request.data, self.machine.spec.container, partial_allowed).map_err(Status::invalid_argument)?;
+        let current = self.read(|state| match (&state.config, &state.partial) {
+            (Some(config), _) => config.text.clone(),
+            (None, Some(partial)) => partial.text.clone(),
+            (None, None) => String::new(),
+        });
+        let diff = unified(&current, loaded.text());
         if !request.dry_run {
-            self.take(config.as_ref(), mode, timeout(request))?;
+            match loaded {
+                Loaded::Complete(config) => self.take(&config, mode, timeout(request))?,
+                Loaded::Partial(_) if mode == Mode::Staged => {}
+                Loaded::Partial(partial) => self.change(|state| state.partial = Some(partial)),
+            }
         }
-        let current = self.read(|state| state.config.as_ref().map(|config| config.text.clone()));
-        let diff = super::apply::diff(&current.unwrap_or_default(), config.as_ref().map_or("", |config| &config.text));
         Ok(ApplyConfiguration {
             metadata: None,
             warnings: Vec::new(),
@@ -43,8 +63,7 @@ impl Node {
         })
     }
 
-    fn take(self: &Arc<Self>, config: Option<&MachineConfig>, mode: Mode, trial: Duration) -> Result<(), Status> {
-        let Some(config) = config else { return Ok(()) };
+    fn take(self: &Arc<Self>, config: &MachineConfig, mode: Mode, trial: Duration) -> Result<(), Status> {
         if mode == Mode::Staged {
             self.change(|state| state.persistent = Some(config.clone()));
             return Ok(());
@@ -88,6 +107,7 @@ impl Node {
             node.api_down();
             node.change(|state| {
                 state.stage = Stage::Installing;
+                state.partial = None;
                 state.config = Some(config.clone());
                 state.persistent = (mode != Mode::Try).then_some(config);
             });
@@ -103,14 +123,10 @@ impl Node {
     }
 
     /// A change of certSANs changes the server's key and leaf at once.
-    pub(crate) fn renew_leaf(self: &Arc<Self>) {
-        let node = Arc::clone(self);
-        self.spawn(async move {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            if let Err(error) = node.api_up().await {
-                tracing::warn!(node = node.machine.name, %error, "API did not come back");
-            }
-        });
+    fn renew_leaf(&self) {
+        if let Err(error) = self.renew_tls() {
+            tracing::warn!(node = self.machine.name, %error, "certificate was not renewed");
+        }
     }
 }
 
@@ -126,7 +142,7 @@ fn details(mode: Mode, request: &ApplyConfigurationRequest, diff: &str) -> Strin
         "Applied configuration without a reboot"
     };
     if request.dry_run {
-        return format!("Dry run summary:\n{done} (skipped in dry-run).\n{diff}");
+        return format!("Dry run summary:\n{done} (skipped in dry-run).\nConfig diff:\n\n{diff}");
     }
     if mode == Mode::Try {
         let seconds = timeout(request).as_secs();
@@ -135,20 +151,4 @@ fn details(mode: Mode, request: &ApplyConfigurationRequest, diff: &str) -> Strin
         );
     }
     done.to_owned()
-}
-
-/// A unified diff of one hunk without context.
-fn diff(old: &str, new: &str) -> String {
-    if old == new {
-        return "No changes.".to_owned();
-    }
-    let lines = |text: &str, sign: char| -> String { text.lines().map(|line| format!("{sign}{line}\n")).collect() };
-    let range = |text: &str| if text.is_empty() { "0,0".to_owned() } else { format!("1,{}", text.lines().count()) };
-    format!(
-        "Config diff:\n\n--- a\n+++ b\n@@ -{} +{} @@\n{}{}",
-        range(old),
-        range(new),
-        lines(old, '-'),
-        lines(new, '+')
-    )
 }

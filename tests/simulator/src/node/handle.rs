@@ -152,7 +152,7 @@ impl NodeHandle {
     /// Sets the machine's clock off by seconds; certificates are judged and issued by it.
     pub async fn set_clock_offset(&self, seconds: i64) -> Result<()> {
         self.node.change(|state| state.clock_offset = seconds);
-        if self.serving() { self.node.api_up().await } else { Ok(()) }
+        if self.serving() { self.node.renew_tls() } else { Ok(()) }
     }
 
     /// Changes what it registers in Kubernetes.

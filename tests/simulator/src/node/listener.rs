@@ -20,7 +20,7 @@ impl Node {
     /// Begins to listen with the TLS face that fits the state. Ends what listened before.
     pub(crate) async fn api_up(self: &Arc<Self>) -> Result<()> {
         self.api_down();
-        let config = Arc::new(self.tls_config()?);
+        self.renew_tls()?;
         let address = SocketAddr::new(self.read(|state| state.address), self.machine.port);
         let listener = bind(address).await?;
         let token = self.shared.root.child_token();
@@ -28,7 +28,7 @@ impl Node {
         self.change(|state| state.serving = true);
         let node = Arc::clone(self);
         tokio::spawn(async move {
-            let accepting = accept(&node, listener, &config, &token);
+            let accepting = accept(&node, listener, &token);
             tokio::select! {
                 () = token.cancelled() => {}
                 () = accepting => {}
@@ -41,6 +41,13 @@ impl Node {
     pub(crate) fn api_down(&self) {
         lock(&self.api).cancel();
         self.change(|state| state.serving = false);
+    }
+
+    /// Makes a new key and leaf; connections that exist go on with the old one.
+    pub(crate) fn renew_tls(&self) -> Result<()> {
+        let config = Arc::new(self.tls_config()?);
+        *lock(&self.tls) = Some(config);
+        Ok(())
     }
 
     fn tls_config(&self) -> Result<ServerConfig> {
@@ -72,11 +79,12 @@ async fn bind(address: SocketAddr) -> Result<TcpListener> {
     Err(anyhow::anyhow!("listening on {address}: {}", last.map(|error| error.to_string()).unwrap_or_default()))
 }
 
-async fn accept(node: &Arc<Node>, listener: TcpListener, config: &Arc<ServerConfig>, api: &CancellationToken) {
+async fn accept(node: &Arc<Node>, listener: TcpListener, api: &CancellationToken) {
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
+        let Some(config) = lock(&node.tls).clone() else { continue };
         let token = api.child_token();
-        let connection = handshake(Arc::clone(node), stream, Arc::clone(config), token.clone());
+        let connection = handshake(Arc::clone(node), stream, config, token.clone());
         tokio::spawn(async move {
             tokio::select! {
                 () = token.cancelled() => {}

@@ -16,6 +16,7 @@ pub use state::{Machine, Sequence, Stage, State};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Weak};
 
+use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::Ledger;
@@ -40,6 +41,8 @@ pub struct Node {
     power: Mutex<CancellationToken>,
     /// Ends the listener and its connections.
     api: Mutex<CancellationToken>,
+    /// What new connections are served with.
+    tls: Mutex<Option<Arc<ServerConfig>>>,
 }
 
 impl Node {
@@ -53,6 +56,7 @@ impl Node {
             state: Mutex::new(state),
             power: token(),
             api: token(),
+            tls: Mutex::default(),
             machine,
             shared,
         })

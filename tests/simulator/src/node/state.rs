@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime};
 
-use crate::config::MachineConfig;
+use crate::config::{MachineConfig, Partial};
 use crate::pki::{Algorithm, Authority};
 use crate::spec::{DiskSpec, NodeSpec, Role};
 
@@ -96,6 +96,10 @@ pub struct State {
     pub persistent: Option<MachineConfig>,
     /// The API still serves as in maintenance although a configuration was taken.
     pub leaving_maintenance: bool,
+    /// An apply is in progress.
+    pub applying: bool,
+    /// Partial documents applied in maintenance.
+    pub partial: Option<Partial>,
     /// The daemon behind the API has stopped; what is asked fails.
     pub daemon_gone: bool,
     /// Stage.
@@ -139,6 +143,8 @@ impl State {
             config: None,
             persistent: None,
             leaving_maintenance: false,
+            applying: false,
+            partial: None,
             daemon_gone: false,
             stage: Stage::Booting,
             unmet: Vec::new(),
@@ -166,7 +172,7 @@ impl State {
     /// The hostname in force.
     pub fn hostname(&self, machine: &Machine) -> String {
         let configured = self.config.as_ref().and_then(|config| config.hostname.clone());
-        configured.unwrap_or_else(|| machine.hostname.clone())
+        configured.or_else(|| self.partial.as_ref()?.hostname.clone()).unwrap_or_else(|| machine.hostname.clone())
     }
 
     /// Whether it is a configured control plane.
@@ -178,6 +184,7 @@ impl State {
     pub(super) fn renew_boot(&mut self) -> Result<()> {
         self.boot_id = uuid();
         self.boot_time = Timestamp::now().as_second() + self.clock_offset;
+        self.partial = None;
         self.maintenance_ca = Some(Authority::new(Algorithm::Ed25519, None)?);
         Ok(())
     }

@@ -117,7 +117,8 @@ fn publish(node: &Node, draft: Draft) -> pb::Resource {
     }
 }
 
-fn timestamp() -> Timestamp {
+/// Now.
+pub fn timestamp() -> Timestamp {
     let now = jiff::Timestamp::now();
     Timestamp { seconds: now.as_second(), nanos: now.subsec_nanosecond() }
 }

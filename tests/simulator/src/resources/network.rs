@@ -116,6 +116,9 @@ fn loopback(kind: &'static str, owner: &'static str) -> Draft {
         broadcast_addr: vec![0; 6],
         mtu: 65_536,
         queue_disc: "noqueue".to_owned(),
+        link_state: true,
+        port: 255,
+        duplex: 255,
         ..specs::LinkStatus::default()
     };
     let yaml = "index: 1\ntype: loopback\nlinkIndex: 0\nflags: UP,LOOPBACK,RUNNING,LOWER_UP\nhardwareAddr: '00:00:00:00:00:00'\npermanentAddr: \"\"\nbroadcastAddr: '00:00:00:00:00:00'\nmtu: 65536\nqueueDisc: noqueue\noperationalState: unknown\nkind: \"\"\nslaveKind: \"\"\nlinkState: true\nport: Other\nduplex: Unknown\n";
@@ -169,24 +172,43 @@ fn node_addresses(node: &Node) -> Vec<Draft> {
 }
 
 fn address_statuses(node: &Node) -> Vec<Draft> {
-    let address = node.read(|state| state.address);
-    let draft = |link: &str, index: u32, address: IpAddr, length: i32, scope: &str| {
+    let (address, configured) = node.read(|state| (state.address, state.config.is_some()));
+    let draft = |link: &str, index: u32, address: IpAddr, length: i32, (scope, scope_text): (i32, &str)| {
         let mut prefix = prefix(address);
         prefix.prefix_length = length;
         let family = if address.is_ipv4() { "inet4" } else { "inet6" };
         let yaml = format!(
-            "address: {address}/{length}\nlinkIndex: {index}\nlinkName: {link}\nfamily: {family}\nscope: {scope}\nflags: permanent\npriority: 0\n"
+            "address: {address}/{length}\nlinkIndex: {index}\nlinkName: {link}\nfamily: {family}\nscope: {scope_text}\nflags: permanent\npriority: 0\n"
         );
-        let spec = specs::AddressStatus { address: Some(prefix) };
+        let spec = specs::AddressStatus {
+            local: address.is_ipv4().then(|| specs::Ip { ip: prefix.ip.clone() }),
+            address: Some(prefix),
+            link_index: index,
+            link_name: link.to_owned(),
+            family: if address.is_ipv4() { 2 } else { 10 },
+            scope,
+            flags: 128,
+        };
         let id = format!("{link}/{address}/{length}");
         Draft::new("network", "AddressStatuses.net.talos.dev", &id, "network.AddressStatusController", &spec, yaml)
     };
+    let host = (254, "host");
     let length = prefix(address).prefix_length;
-    vec![
-        draft("eth0", 2, address, length, "global"),
-        draft("lo", 1, IpAddr::from([127, 0, 0, 1]), 8, "host"),
-        draft("lo", 1, IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]), 128, "host"),
-    ]
+    let mut drafts = vec![
+        draft("eth0", 2, address, length, (0, "global")),
+        draft("lo", 1, IpAddr::from([127, 0, 0, 1]), 8, host),
+        draft("lo", 1, IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]), 128, host),
+    ];
+    if let Some([a, b, c, d, e, f]) = node.machine.macs.first().copied() {
+        let join = |high: u8, low: u8| u16::from(high) << 8 | u16::from(low);
+        let link_local = [0xfe80, 0, 0, 0, join(a ^ 2, b), join(c, 0xff), join(0xfe, d), join(e, f)];
+        drafts.push(draft("eth0", 2, IpAddr::from(link_local), 64, (253, "link")));
+    }
+    if configured {
+        // Host DNS listens here.
+        drafts.push(draft("lo", 1, IpAddr::from([169, 254, 116, 108]), 32, host));
+    }
+    drafts
 }
 
 fn hostname(node: &Node) -> Draft {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Draft;
-use crate::node::Node;
+use crate::node::{Node, Stage};
 use crate::proto::specs;
 
 pub fn drafts(node: &Node, kind: &str) -> Vec<Draft> {
@@ -22,13 +22,16 @@ pub fn drafts(node: &Node, kind: &str) -> Vec<Draft> {
             let spec = specs::Version { name: "Talos".to_owned(), version };
             vec![Draft::new("runtime", "Versions.runtime.talos.dev", "version", "runtime.VersionController", &spec, yaml)]
         }
-        "Services.v1alpha1.talos.dev" => services(node).into_iter().map(|service| service.draft()).collect(),
+        "Services.v1alpha1.talos.dev" => services(node).into_iter().filter(|service| service.state == "Running").map(Service::draft).collect(),
         _ => Vec::new(),
     }
 }
 
 fn machine_status(node: &Node) -> Draft {
-    let (stage, unmet) = node.read(|state| (state.stage, state.unmet.clone()));
+    let (stage, mut unmet) = node.read(|state| (state.stage, state.unmet.clone()));
+    if stage == Stage::Running && etcd_unhealthy(node) {
+        unmet.push(("services".to_owned(), "etcd not healthy".to_owned()));
+    }
     let ready = unmet.is_empty();
     let mut yaml = format!("stage: {}\nstatus:\n    ready: {ready}\n", stage.text());
     if ready {
@@ -77,16 +80,25 @@ pub struct Service {
     pub healthy: bool,
     /// Health is unknown.
     pub unknown: bool,
+    /// What the last health check said.
+    pub last_message: &'static str,
 }
 
 impl Service {
     fn running(id: &'static str) -> Self {
-        Self { id, state: "Running", message: "Health check successful", healthy: true, unknown: false }
+        Self { id, state: "Running", message: "Health check successful", healthy: true, unknown: false, last_message: "" }
+    }
+
+    fn preparing(id: &'static str) -> Self {
+        Self { state: "Preparing", message: "Running pre state", healthy: false, unknown: true, ..Self::running(id) }
     }
 
     fn waiting(id: &'static str) -> Self {
-        let message = "Waiting for etcd spec";
-        Self { id, state: "Preparing", message, healthy: false, unknown: true }
+        Self { state: "Waiting", message: "Waiting for volumes to be mounted", ..Self::preparing(id) }
+    }
+
+    fn unhealthy(id: &'static str) -> Self {
+        Self { healthy: false, last_message: "context deadline exceeded", ..Self::running(id) }
     }
 
     fn draft(self) -> Draft {
@@ -100,20 +112,34 @@ impl Service {
 
 /// The services a machine runs now, ordered by ID.
 pub fn services(node: &Node) -> Vec<Service> {
-    let (configured, control_plane, etcd, runtime) = node.read(|state| {
-        (state.config.is_some(), state.is_control_plane(), state.etcd_running, state.runtime)
-    });
+    let (configured, control_plane, etcd, runtime) =
+        node.read(|state| (state.config.is_some(), state.is_control_plane(), state.etcd_running, state.runtime));
     let mut services = vec![Service::running("apid"), Service::running("containerd")];
+    services.push(match (configured, runtime) {
+        (true, true) => Service::running("cri"),
+        (true, false) => Service::preparing("cri"),
+        (false, _) => Service::waiting("cri"),
+    });
+    if control_plane {
+        services.push(match (etcd, etcd_unhealthy(node)) {
+            (true, false) => Service::running("etcd"),
+            (true, true) => Service::unhealthy("etcd"),
+            (false, _) => Service::preparing("etcd"),
+        });
+    }
     if configured {
-        services.push(if runtime { Service::running("cri") } else { Service::waiting("cri") });
-        if control_plane {
-            services.push(if etcd { Service::running("etcd") } else { Service::waiting("etcd") });
-        }
-        services.push(if runtime { Service::running("kubelet") } else { Service::waiting("kubelet") });
+        services.push(if runtime { Service::running("kubelet") } else { Service::preparing("kubelet") });
     }
     services.push(Service::running("machined"));
     if control_plane {
         services.push(Service::running("trustd"));
     }
     services
+}
+
+/// Quorum has been lost for so long that the health check of a running etcd fails.
+fn etcd_unhealthy(node: &Node) -> bool {
+    let running = node.read(|state| state.etcd_running);
+    let patience = crate::spec::ms(node.shared.timings.member_gone);
+    running && node.with_etcd(|etcd| etcd.lost_for()).is_some_and(|lost| lost > patience)
 }

@@ -1,5 +1,13 @@
 //! Disks and volumes. In container mode there are no disks and volumes are directories, as in the recordings.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use prost::Message;
+use serde::Deserialize;
+
 use super::Draft;
 use crate::node::Node;
 use crate::proto::specs;
@@ -10,7 +18,7 @@ pub fn drafts(node: &Node, kind: &str) -> Vec<Draft> {
         "Disks.block.talos.dev" => node.machine.disks.iter().map(disk).collect(),
         "SystemDisks.block.talos.dev" => system_disk(node).into_iter().collect(),
         "DiscoveredVolumes.block.talos.dev" => discovered(node),
-        "VolumeStatuses.block.talos.dev" => volumes(node).iter().map(Volume::draft).collect(),
+        "VolumeStatuses.block.talos.dev" => volumes(node).into_iter().map(Volume::draft).collect(),
         _ => Vec::new(),
     }
 }
@@ -84,121 +92,87 @@ fn discovered(node: &Node) -> Vec<Draft> {
 struct Volume {
     id: String,
     user: bool,
-    phase: (i32, &'static str),
-    kind: (i32, &'static str),
-    location: String,
-    parent: String,
-    size: u64,
-    target: String,
+    proto: Vec<u8>,
+    yaml: String,
 }
 
-const WAITING: (i32, &str) = (0, "waiting");
-const MISSING: (i32, &str) = (2, "missing");
-const READY: (i32, &str) = (6, "ready");
-const PARTITION: (i32, &str) = (0, "partition");
-const DIRECTORY: (i32, &str) = (3, "directory");
-const SYMLINK: (i32, &str) = (4, "symlink");
+/// Volumes that are directories, with their specs as recorded on a real node.
+#[derive(Deserialize)]
+struct Recorded {
+    yaml: String,
+    proto: String,
+}
+
+static DIRECTORIES: LazyLock<BTreeMap<String, Recorded>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../../data/volumes.json")).unwrap_or_default());
 
 fn volumes(node: &Node) -> Vec<Volume> {
-    let (configured, control_plane) = node.read(|state| (state.config.is_some(), state.is_control_plane()));
+    let configured = node.read(|state| state.config.is_some());
     let container = node.machine.spec.container;
     let disk = system(node).map(|disk| disk.name.clone()).unwrap_or_default();
-    let partition = |id: &str, index: usize, target: &str, phase| {
-        let on_disk = !container && phase == READY;
-        Volume {
-            id: id.to_owned(),
-            user: false,
-            phase,
-            kind: if container && id != "META" { DIRECTORY } else { PARTITION },
-            location: if on_disk { format!("/dev/{disk}{index}") } else { String::new() },
-            parent: if on_disk { disk.clone() } else { String::new() },
-            size: if on_disk { PARTITIONS[index - 1].2 } else { 0 },
-            target: target.to_owned(),
+    let mut volumes = Vec::new();
+    volumes.push(if container { Volume::waiting("META") } else { Volume::partition("META", &disk, 4) });
+    for (id, recorded) in &*DIRECTORIES {
+        let partition = match id.as_str() {
+            "STATE" => 5,
+            "EPHEMERAL" => 6,
+            _ => 0,
+        };
+        if !configured && id != "STATE" {
+            continue;
         }
-    };
-    let mut volumes = vec![partition("META", 4, "", if container { WAITING } else { READY })];
-    if !configured {
-        volumes.push(partition("STATE", 5, "/system/state", if container { READY } else { MISSING }));
-        return volumes;
-    }
-    volumes.push(partition("STATE", 5, "/system/state", READY));
-    volumes.push(partition("EPHEMERAL", 6, "/var", READY));
-    for (id, target, only_control_plane) in DIRECTORIES {
-        if control_plane || !only_control_plane {
-            volumes.push(directory(id, target));
-        }
-    }
-    for name in &node.machine.spec.user_volumes {
-        volumes.push(Volume {
-            id: format!("u-{name}"),
-            user: true,
-            phase: READY,
-            kind: PARTITION,
-            location: "/dev/sdb1".to_owned(),
-            parent: "sdb".to_owned(),
-            size: 10 << 30,
-            target: format!("/var/mnt/{name}"),
+        volumes.push(match (container, partition, configured) {
+            (false, 5, false) => Volume::missing(id),
+            (false, 5 | 6, _) => Volume::partition(id, &disk, partition),
+            _ => Volume {
+                id: id.clone(),
+                user: false,
+                proto: STANDARD.decode(&recorded.proto).unwrap_or_default(),
+                yaml: recorded.yaml.clone(),
+            },
         });
+    }
+    if configured {
+        let names = node.machine.spec.user_volumes.iter();
+        volumes.extend(names.map(|name| Volume { user: true, ..Volume::partition(&format!("u-{name}"), "sdb", 1) }));
     }
     volumes
 }
 
-/// Directories of a configured machine: ID, path below its parent, only on control planes.
-const DIRECTORIES: [(&str, &str, bool); 15] = [
-    ("/var/lib", "lib", false),
-    ("/var/lib/cni", "cni", false),
-    ("/var/lib/kubelet/seccomp", "seccomp", false),
-    ("/var/lib/kubelet/seccomp/profiles", "profiles", false),
-    ("/var/log/audit", "audit", false),
-    ("/var/log/audit/kube", "kube", true),
-    ("/var/log/containers", "containers", false),
-    ("/var/log/pods", "pods", false),
-    ("/var/mnt", "mnt", false),
-    ("/var/run", "/var/run", false),
-    ("/var/run/lock", "lock", false),
-    ("CRI", "containerd", false),
-    ("ETCD", "etcd", true),
-    ("KUBELET", "kubelet", false),
-    ("LOG", "log", false),
-];
-
-fn directory(id: &str, target: &str) -> Volume {
-    Volume {
-        id: id.to_owned(),
-        user: false,
-        phase: READY,
-        kind: if id == "/var/run" { SYMLINK } else { DIRECTORY },
-        location: String::new(),
-        parent: String::new(),
-        size: 0,
-        target: target.to_owned(),
-    }
-}
-
 impl Volume {
-    fn draft(&self) -> Draft {
+    fn waiting(id: &str) -> Self {
+        let yaml = "phase: waiting\ntype: partition\n".to_owned();
+        Self { id: id.to_owned(), user: false, proto: specs::VolumeStatus::default().encode_to_vec(), yaml }
+    }
+
+    fn missing(id: &str) -> Self {
+        let spec = specs::VolumeStatus { phase: 2, ..specs::VolumeStatus::default() };
+        let yaml = "phase: missing\ntype: partition\n".to_owned();
+        Self { id: id.to_owned(), user: false, proto: spec.encode_to_vec(), yaml }
+    }
+
+    fn partition(id: &str, disk: &str, index: usize) -> Self {
+        let size = PARTITIONS.get(index - 1).filter(|(_, label, _)| *label == id).map_or(10 << 30, |(_, _, size)| *size);
+        let location = format!("/dev/{disk}{index}");
+        let yaml = format!(
+            "phase: ready\ntype: partition\nlocation: {location}\nparentLocation: /dev/{disk}\nparentID: {disk}\nsize: {size}\n"
+        );
         let spec = specs::VolumeStatus {
-            phase: self.phase.0,
-            location: self.location.clone(),
-            size: self.size,
-            r#type: self.kind.0,
-            parent_id: self.parent.clone(),
+            phase: 6,
+            location,
+            parent_location: format!("/dev/{disk}"),
+            size,
+            parent_id: disk.to_owned(),
             ..specs::VolumeStatus::default()
         };
-        let mut yaml = format!("phase: {}\ntype: {}\n", self.phase.1, self.kind.1);
-        if !self.location.is_empty() {
-            yaml.push_str(&format!(
-                "location: {}\nparentID: {}\nsize: {}\nfilesystem: xfs\n",
-                self.location, self.parent, self.size
-            ));
-        }
-        if !self.target.is_empty() && self.phase == READY {
-            yaml.push_str(&format!(
-                "mountSpec:\n    targetPath: {}\n    selinuxLabel: \"\"\n    projectQuotaSupport: false\n    fileMode: 448\n",
-                self.target
-            ));
-        }
-        let mut draft = Draft::new("runtime", "VolumeStatuses.block.talos.dev", &self.id, "block.VolumeManagerController", &spec, yaml);
+        Self { id: id.to_owned(), user: false, proto: spec.encode_to_vec(), yaml }
+    }
+
+    fn draft(self) -> Draft {
+        let kind = "VolumeStatuses.block.talos.dev";
+        let spec = specs::VolumeStatus::default();
+        let mut draft = Draft::new("runtime", kind, &self.id, "block.VolumeManagerController", &spec, self.yaml);
+        draft.proto = self.proto;
         let label = if self.user { "talos.dev/user-volume" } else { "talos.dev/system-volume" };
         draft.labels.push((label, String::new()));
         draft

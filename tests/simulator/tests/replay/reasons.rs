@@ -15,7 +15,24 @@ pub struct Reason {
     pub why: &'static str,
 }
 
-pub const REASONS: &[Reason] = &[];
+pub const REASONS: &[Reason] = &[
+    Reason { when: &[" SystemStat "], why: "the counters of a kernel are not simulated, only the boot time" },
+    Reason { when: &["tail events"], why: "no history of events is kept; nobody asks for one" },
+    Reason {
+        when: &["10 n", "mode_details", "Config diff"],
+        why: "Talos compares configurations as it would print them (with empty fields), the simulator as they were sent",
+    },
+    Reason { when: &["two calls at once"], why: "recorded as one of two simultaneous calls, sent alone here" },
+    Reason { when: &["A record lookup error"], why: "the text holds the address of the DNS server of that machine" },
+    Reason {
+        when: &["quorum-lost-first-seconds", " n 14"],
+        why: "recorded some seconds after the other calls of this state, sent together with them here",
+    },
+    Reason {
+        when: &["quorum-lost-first-seconds", " n 12"],
+        why: "recorded some seconds after the other calls of this state, sent together with them here",
+    },
+];
 
 /// Whether a call is left out: its method or COSI type is on the list, unless the role check refused it.
 pub fn left_out(call: &Call) -> bool {
@@ -54,6 +71,9 @@ impl Report {
             let reason = REASONS.iter().position(|reason| reason.when.iter().all(|part| line.contains(part)));
             match reason {
                 Some(index) => {
+                    if std::env::var_os("REPLAY_VERBOSE").is_some() {
+                        eprintln!("EXPLAINED {index} {line}");
+                    }
                     self.explained += 1;
                     self.used.insert(index);
                 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ichor_simulator::pki::{Authority, ClientOptions, Usage};
 use ichor_simulator::{ClusterSpec, Fleet, FleetSpec, NodeHandle, NodeSpec, PORT, Stage, Timings, proto};
 use prost::Message;
-use prost_reflect::DynamicMessage;
+use prost_reflect::{DeserializeOptions, DynamicMessage};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
@@ -42,7 +42,7 @@ impl Scene {
             container: true,
             ..NodeSpec::default()
         };
-        let timings = Timings { quorum_hang: 1500, member_gone: 1600, failure: 300, ..Timings::default() };
+        let timings = Timings { quorum_hang: 4000, member_gone: 4200, failure: 300, ..Timings::default() };
         let spec = FleetSpec {
             clusters: vec![ClusterSpec { name: "other".into(), ..ClusterSpec::default() }],
             nodes: hosts.iter().map(node).collect(),
@@ -87,6 +87,13 @@ impl Scene {
         let outcome = client.call(path, &proto::machine::BootstrapRequest::default(), Duration::from_secs(5)).await.unwrap();
         assert_eq!(outcome.code, 0, "{}", outcome.message);
         self.running(host).await;
+    }
+
+    /// Makes a leader give its leadership away.
+    pub async fn forfeit(&self, host: u8) {
+        let mut client = Client::connect(self.socket(host), &self.caller("os:admin")).await.unwrap();
+        let path = "/machine.MachineService/EtcdForfeitLeadership";
+        assert_eq!(client.call(path, &(), Duration::from_secs(5)).await.unwrap().code, 0);
     }
 
     pub async fn running(&self, host: u8) {
@@ -143,18 +150,24 @@ impl Scene {
         let method = proto::method(&format!("/{}", call.name()));
         let body = method.as_ref().map_or_else(Vec::new, |method| {
             let json = self.request(call);
-            DynamicMessage::deserialize(method.input(), json)
+            // Requests of writes are not in the subset: they are refused before they are read.
+            let write = method.input().name() == "WriteRequest";
+            let options = DeserializeOptions::new().deny_unknown_fields(!write);
+            DynamicMessage::deserialize_with_options(method.input(), json, &options)
                 .unwrap_or_else(|error| panic!("n {}: request of {}: {error}", call.n, call.name()))
                 .encode_to_vec()
         });
         let streaming = method.as_ref().is_some_and(prost_reflect::MethodDescriptor::is_server_streaming);
-        let deadline = Duration::from_millis(if call.deadline_hit { 250 } else { 5000 });
+        // What hangs is given a moment; a watch as long as it needs for the recorded messages.
+        let watched = call.stream_count.filter(|count| *count > 0);
+        let hangs = call.deadline_hit && watched.is_none();
+        let deadline = Duration::from_millis(if hangs { 250 } else { 10_000 });
         let mut client = match Client::connect(self.socket(call.host()), &self.caller(&call.caller)).await {
             Ok(client) => client,
             Err(error) => return unavailable(&format!("{error:#}")),
         };
         let metadata = self.metadata(call);
-        let outcome = match client.raw(&format!("/{}", call.name()), body, &metadata, deadline).await {
+        let outcome = match client.stream(&format!("/{}", call.name()), body, &metadata, deadline, watched).await {
             Ok(outcome) => outcome,
             Err(error) => return unavailable(&format!("{error:#}")),
         };
@@ -250,5 +263,11 @@ fn recorded_authority() -> Authority {
 }
 
 fn uuid(host: u8) -> Option<String> {
-    (host == 2).then(|| "4a000000-0000-4000-8000-c90cb9116e73".to_owned())
+    let tail = match host {
+        2 => "c90cb9116e73",
+        3 => "ca0cb9117026",
+        5 => "cc0cb911738c",
+        _ => return None,
+    };
+    Some(format!("4a000000-0000-4000-8000-{tail}"))
 }

@@ -110,6 +110,18 @@ impl Client {
         metadata: &[(String, String)],
         deadline: Duration,
     ) -> anyhow::Result<Outcome> {
+        self.stream(path, message, metadata, deadline, None).await
+    }
+
+    /// As `raw`; once `enough` messages came, only a moment more is waited for.
+    pub async fn stream(
+        &mut self,
+        path: &str,
+        message: Vec<u8>,
+        metadata: &[(String, String)],
+        deadline: Duration,
+        enough: Option<usize>,
+    ) -> anyhow::Result<Outcome> {
         let mut frame = BytesMut::new();
         frame.put_u8(0);
         frame.put_u32(u32::try_from(message.len())?);
@@ -127,15 +139,16 @@ impl Client {
             Ok(response) => response?,
             Err(_) => return Ok(Outcome { code: 4, message: String::new(), messages: Vec::new(), deadline: true }),
         };
-        read(response, ends).await
+        read(response, ends, enough).await
     }
 }
 
-async fn read(response: Response<Incoming>, ends: tokio::time::Instant) -> anyhow::Result<Outcome> {
+async fn read(response: Response<Incoming>, mut ends: tokio::time::Instant, enough: Option<usize>) -> anyhow::Result<Outcome> {
     let (head, mut body) = response.into_parts();
     let mut buffer = BytesMut::new();
     let mut trailers = head.headers;
     let mut deadline = false;
+    let mut messages = Vec::new();
     loop {
         match tokio::time::timeout_at(ends, body.frame()).await {
             Err(_) => {
@@ -147,18 +160,15 @@ async fn read(response: Response<Incoming>, ends: tokio::time::Instant) -> anyho
                 let frame = frame?;
                 if let Some(data) = frame.data_ref() {
                     buffer.extend_from_slice(data);
+                    unframe(&mut buffer, &mut messages);
+                    if enough == Some(messages.len()) {
+                        ends = ends.min(tokio::time::Instant::now() + Duration::from_millis(100));
+                    }
                 } else if let Ok(found) = frame.into_trailers() {
                     trailers = found;
                 }
             }
         }
-    }
-    let mut messages = Vec::new();
-    let mut rest = buffer.freeze();
-    while rest.len() >= 5 {
-        let length = u32::from_be_bytes([rest[1], rest[2], rest[3], rest[4]]) as usize;
-        messages.push(rest.slice(5..5 + length));
-        rest = rest.slice(5 + length..);
     }
     if deadline {
         return Ok(Outcome { code: 4, message: String::new(), messages, deadline });
@@ -166,6 +176,17 @@ async fn read(response: Response<Incoming>, ends: tokio::time::Instant) -> anyho
     let text = |key: &str| trailers.get(key).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default();
     let code = text("grpc-status").parse()?;
     Ok(Outcome { code, message: percent_decode(&text("grpc-message")), messages, deadline })
+}
+
+fn unframe(buffer: &mut BytesMut, messages: &mut Vec<Bytes>) {
+    while buffer.len() >= 5 {
+        let length = u32::from_be_bytes([buffer[1], buffer[2], buffer[3], buffer[4]]) as usize;
+        if buffer.len() < 5 + length {
+            return;
+        }
+        let mut frame = buffer.split_to(5 + length);
+        messages.push(frame.split_off(5).freeze());
+    }
 }
 
 fn percent_decode(text: &str) -> String {
