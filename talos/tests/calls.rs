@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{address, clock, dialer, eventually, fleet, minted, options};
+use common::{clock, dialer, eventually, fleet, minted, options};
 use ichor_certs::Role as ClientRole;
 use ichor_simulator::{Action, Fault};
 use ichor_talos::{
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 #[tokio::test]
 async fn a_member_tells_who_it_is() {
-    let fleet = fleet("127.42.1").await;
+    let fleet = fleet().await;
     let node = fleet.node("cp-1").expect("node");
     let connection = dialer()
         .connect(node.address(), &minted(&fleet, ClientRole::Reader))
@@ -102,7 +102,7 @@ async fn a_member_tells_who_it_is() {
 
 #[tokio::test]
 async fn what_a_machine_in_maintenance_mode_does_not_have_is_none() {
-    let fleet = fleet("127.42.2").await;
+    let fleet = fleet().await;
     let node = fleet.node("new-1").expect("node");
     let connection = dialer()
         .connect_maintenance(node.address(), None)
@@ -154,7 +154,7 @@ async fn connected(fleet: &ichor_simulator::Fleet, name: &str, role: ClientRole)
 
 #[tokio::test]
 async fn a_reset_goes_over_the_connection_of_the_identity_and_wipes_what_is_named() {
-    let fleet = fleet("127.42.3").await;
+    let fleet = fleet().await;
     let node = fleet.node("worker-1").expect("node");
     let connection = connected(&fleet, "worker-1", ClientRole::Admin).await;
     connection.identity().await.expect("identity");
@@ -191,7 +191,7 @@ async fn a_reset_goes_over_the_connection_of_the_identity_and_wipes_what_is_name
 /// DESIGN section 18, decision 4: a lost answer keeps the record, a refusal does not.
 #[tokio::test]
 async fn the_outcome_of_a_reset_that_failed_is_known_or_unknown() {
-    let fleet = fleet("127.42.4").await;
+    let fleet = fleet().await;
     let refuse = |code, message: &str| Action::Refuse {
         code,
         message: message.to_owned(),
@@ -272,7 +272,7 @@ async fn the_outcome_of_a_reset_that_failed_is_known_or_unknown() {
 /// FAULTS 30: a node may say anything; it is not repeated.
 #[tokio::test]
 async fn what_a_node_says_stays_out_of_the_text() {
-    let fleet = fleet("127.42.5").await;
+    let fleet = fleet().await;
     let node = fleet.node("cp-1").expect("node");
     let connection = connected(&fleet, "cp-1", ClientRole::Admin).await;
     for code in 1..=16 {
@@ -289,13 +289,16 @@ async fn what_a_node_says_stays_out_of_the_text() {
                 .is_some_and(|text| text.contains("SENTINEL")),
             "{code}"
         );
-        assert!(fault.to_string().contains("127.42.5.1"), "{fault}");
+        assert!(
+            fault.to_string().contains(&node.address().to_string()),
+            "{fault}"
+        );
     }
 }
 
 #[tokio::test]
 async fn every_call_ends_by_its_deadline() {
-    let fleet = fleet("127.42.6").await;
+    let fleet = fleet().await;
     let node = fleet.node("cp-1").expect("node");
     for method in ["Version", "Get", "List", "EtcdMemberList"] {
         node.fault(Fault::on(method, Action::Hang));
@@ -329,7 +332,7 @@ async fn every_call_ends_by_its_deadline() {
 /// FAULTS 31: nothing is sent past the lease, and what is under way then is broken off.
 #[tokio::test]
 async fn the_lease_bounds_every_call() {
-    let fleet = fleet("127.42.7").await;
+    let fleet = fleet().await;
     let node = fleet.node("cp-1").expect("node");
     let held = Arc::new(AtomicBool::new(true));
     let until = Arc::new(Mutex::new(Instant::now() + Duration::from_mins(1)));
@@ -386,7 +389,7 @@ async fn the_lease_bounds_every_call() {
 
 #[tokio::test]
 async fn a_broken_connection_stays_broken() {
-    let fleet = fleet("127.42.8").await;
+    let fleet = fleet().await;
     let node = fleet.node("cp-1").expect("node");
     let connection = connected(&fleet, "cp-1", ClientRole::Admin).await;
     connection.version().await.expect("stands");
@@ -406,7 +409,7 @@ async fn a_broken_connection_stays_broken() {
 
 #[tokio::test]
 async fn the_pool_reuses_what_stands_and_replaces_what_broke() {
-    let fleet = fleet("127.42.9").await;
+    let fleet = fleet().await;
     let node = fleet.node("cp-1").expect("node");
     let credential = minted(&fleet, ClientRole::Admin);
     let pool = Pool::new(dialer());
@@ -434,7 +437,7 @@ async fn the_pool_reuses_what_stands_and_replaces_what_broke() {
 
 #[tokio::test]
 async fn a_pasted_talosconfig_dials() {
-    let fleet = fleet("127.42.10").await;
+    let fleet = fleet().await;
     let text = fleet.admin_talosconfig("prod").expect("talosconfig");
     let credential = Talosconfig::parse(&text)
         .expect("parses")
@@ -445,7 +448,7 @@ async fn a_pasted_talosconfig_dials() {
         ..DialerOptions::new(clock())
     });
     let connection = strict
-        .connect(address("127.42.10.2"), &credential)
+        .connect(fleet.net.at(2), &credential)
         .await
         .expect("connected");
     assert!(connection.cluster_info().await.expect("info").is_some());

@@ -7,10 +7,13 @@
 
 mod common;
 
-use common::{address, bundle, clock, dialer, fleet, minted, now, odd, options, stranger};
+use common::{
+    Net, address, bundle, clock, dialer, eventually, fleet, minted, now, odd, options, start,
+    stranger,
+};
 use ichor_certs::{Role as ClientRole, mint};
 use ichor_simulator::pki::{Algorithm, ClientOptions, Usage};
-use ichor_simulator::{Action, Bundle, ClusterSpec, Fault, Fleet, FleetSpec, NodeSpec, Role};
+use ichor_simulator::{Action, Bundle, Fault, NodeSpec, Role};
 use ichor_talos::{Class, Credential, Dialer, DialerOptions, Kind, Stage};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -25,26 +28,21 @@ async fn refused(address: IpAddr, credential: &Credential) -> (Class, Kind, Stri
 
 #[tokio::test]
 async fn a_minted_certificate_is_accepted_whatever_the_kind_of_the_ca() {
+    let net = Net::take();
     for (kind, host) in [
         (Algorithm::Ed25519, 1),
         (Algorithm::Ecdsa, 2),
         (Algorithm::Rsa, 3),
     ] {
-        let at = format!("127.40.1.{host}");
+        let at = net.at(host);
         let secrets = Bundle::with_os_ca(kind).expect("bundle");
-        let fleet = Fleet::start(FleetSpec {
-            clusters: vec![ClusterSpec {
-                name: "prod".into(),
-                bundle: Some(secrets.yaml().expect("yaml")),
-                ..ClusterSpec::default()
-            }],
-            nodes: vec![NodeSpec::member("cp-1", &at, "prod", Role::ControlPlane).expect("node")],
-            ..FleetSpec::default()
-        })
-        .await
-        .expect("fleet");
+        let node = NodeSpec::member("cp-1", &at.to_string(), "prod", Role::ControlPlane);
+        let yaml = secrets.yaml().expect("yaml");
+        let fleet = start(vec![node.expect("node")], Some(yaml))
+            .await
+            .expect("fleet");
         let connection = dialer()
-            .connect(address(&at), &minted(&fleet, ClientRole::Admin))
+            .connect(at, &minted(&fleet, ClientRole::Admin))
             .await
             .expect("connected");
         assert_eq!(connection.stage().await.expect("stage"), Stage::Running);
@@ -57,16 +55,15 @@ async fn a_minted_certificate_is_accepted_whatever_the_kind_of_the_ca() {
 /// FAULTS 15: IPv6 works everywhere an address does.
 #[tokio::test]
 async fn a_node_on_ipv6_is_dialled() {
-    let fleet = Fleet::start(FleetSpec {
-        clusters: vec![ClusterSpec {
-            name: "prod".into(),
-            ..ClusterSpec::default()
-        }],
-        nodes: vec![NodeSpec::member("six", "::1", "prod", Role::ControlPlane).expect("node")],
-        ..FleetSpec::default()
+    // There is one ::1, and other suites have a node there for a moment, too.
+    let mut six = None;
+    eventually("::1 is free", async || {
+        let node = NodeSpec::member("six", "::1", "prod", Role::ControlPlane).expect("node");
+        six = start(vec![node], None).await.ok();
+        six.is_some()
     })
-    .await
-    .expect("fleet");
+    .await;
+    let fleet = six.expect("a fleet");
     let connection = dialer()
         .connect(address("::1"), &minted(&fleet, ClientRole::Admin))
         .await
@@ -80,8 +77,8 @@ async fn a_node_on_ipv6_is_dialled() {
 /// `talos-api.md` section 1: a plain client sees a broken pipe in half of the tries. Every one is classed right.
 #[tokio::test]
 async fn the_alert_after_the_handshake_is_always_seen() {
-    let fleet = fleet("127.40.2").await;
-    let at = address("127.40.2.1");
+    let fleet = fleet().await;
+    let at = fleet.net.at(1);
     let soon = time::OffsetDateTime::now_utc();
     let good = ClientOptions::with_roles(&["os:admin"]);
     let (_, foreign) = stranger();
@@ -172,7 +169,7 @@ async fn the_alert_after_the_handshake_is_always_seen() {
 /// FAULTS 28: the certificate is backdated, and where that is not enough the error names the clocks.
 #[tokio::test]
 async fn a_node_whose_clock_is_off_is_told_by_the_clocks() {
-    let fleet = fleet("127.40.3").await;
+    let fleet = fleet().await;
     let node = fleet.node("cp-1").expect("node");
     let credential = minted(&fleet, ClientRole::Admin);
 
@@ -215,22 +212,22 @@ async fn a_node_whose_clock_is_off_is_told_by_the_clocks() {
 
 #[tokio::test]
 async fn whose_certificate_it_is_decides() {
-    let fleet = fleet("127.40.4").await;
+    let fleet = fleet().await;
     let credential = minted(&fleet, ClientRole::Admin);
     let (_, other) = stranger();
     let ca = other.os_ca(now()).expect("CA");
     let client = mint::mint_client(ca, ClientRole::Admin, now()).expect("minted");
     let foreign = Credential::minted(ca, &client).expect("credential");
-    let (class, kind, text) = refused(address("127.40.4.1"), &foreign).await;
+    let (class, kind, text) = refused(fleet.net.at(1), &foreign).await;
     assert_eq!((class, kind), (Class::Refused, Kind::WrongCa), "{text}");
-    let (class, kind, text) = refused(address("127.40.4.5"), &credential).await;
+    let (class, kind, text) = refused(fleet.net.at(5), &credential).await;
     assert_eq!((class, kind), (Class::Refused, Kind::Maintenance), "{text}");
 }
 
 #[tokio::test]
 async fn a_machine_in_maintenance_mode_is_known_by_its_fingerprint() {
-    let fleet = fleet("127.40.5").await;
-    let at = address("127.40.5.5");
+    let fleet = fleet().await;
+    let at = fleet.net.at(5);
     let any = dialer().connect_maintenance(at, None).await.expect("any");
     assert_eq!(any.stage().await.expect("stage"), Stage::Maintenance);
     let pin = any.fingerprint();
@@ -238,7 +235,7 @@ async fn a_machine_in_maintenance_mode_is_known_by_its_fingerprint() {
     let pinned = dialer().connect_maintenance(at, pin).await.expect("pinned");
     assert_eq!(pinned.fingerprint(), pin);
     let other = dialer()
-        .connect_maintenance(address("127.40.5.1"), pin)
+        .connect_maintenance(fleet.net.at(1), pin)
         .await
         .expect_err("another machine");
     assert_eq!(
@@ -250,9 +247,9 @@ async fn a_machine_in_maintenance_mode_is_known_by_its_fingerprint() {
 
 #[tokio::test]
 async fn what_does_not_answer_is_unreachable_or_not_ready_in_time() {
-    let fleet = fleet("127.40.6").await;
+    let fleet = fleet().await;
     let credential = minted(&fleet, ClientRole::Admin);
-    let (class, kind, _) = refused(address("127.40.6.99"), &credential).await;
+    let (class, kind, _) = refused(fleet.net.at(99), &credential).await;
     assert_eq!((class, kind), (Class::Unreachable, Kind::Connect));
 
     let node = fleet.node("cp-1").expect("node");
@@ -280,15 +277,15 @@ async fn what_does_not_answer_is_unreachable_or_not_ready_in_time() {
 
 #[tokio::test]
 async fn local_addresses_need_permission() {
-    let fleet = fleet("127.40.7").await;
+    let fleet = fleet().await;
     let credential = minted(&fleet, ClientRole::Admin);
     let strict = Dialer::new(DialerOptions::new(clock()));
     for at in [
-        "127.40.7.1",
+        "127.200.1.1",
         "::1",
         "169.254.1.1",
         "fe80::1",
-        "::ffff:127.40.7.1",
+        "::ffff:127.200.1.1",
         "224.0.0.1",
         "ff02::1",
         "0.0.0.0",

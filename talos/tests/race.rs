@@ -7,15 +7,16 @@
 
 mod common;
 
-use common::{address, dialer, minted};
+use common::{Net, dialer, minted, start};
 use ichor_certs::Role as ClientRole;
+use ichor_simulator::Fleet;
 use ichor_simulator::pki::{Algorithm, Authority, LeafOptions, Usage};
-use ichor_simulator::{ClusterSpec, Fleet, FleetSpec};
 use ichor_talos::{Class, Kind};
 use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
 use rustls::server::WebPkiClientVerifier;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::TcpListener;
@@ -23,7 +24,7 @@ use tokio_rustls::TlsAcceptor;
 
 /// A server with a certificate of the fleet's CA that resets the first `resets` connections after the handshake, and
 /// then asks for certificates of a CA the client does not have.
-async fn rude(fleet: &Fleet, at: &str, resets: usize) -> Arc<AtomicUsize> {
+async fn rude(fleet: &Fleet, at: IpAddr, resets: usize) -> Arc<AtomicUsize> {
     let now = time::OffsetDateTime::now_utc();
     let ca = fleet
         .secrets("prod")
@@ -34,7 +35,7 @@ async fn rude(fleet: &Fleet, at: &str, resets: usize) -> Arc<AtomicUsize> {
             common_name: Some("rude".into()),
             organizations: vec![],
             dns_names: vec![],
-            addresses: vec![address(at)],
+            addresses: vec![at],
             usages: vec![Usage::Server],
             not_before: now,
             not_after: now + time::Duration::hours(1),
@@ -75,7 +76,7 @@ async fn rude(fleet: &Fleet, at: &str, resets: usize) -> Arc<AtomicUsize> {
         TlsAcceptor::from(Arc::new(open)),
         TlsAcceptor::from(Arc::new(strict)),
     );
-    let listener = TcpListener::bind((address(at), ichor_talos::PORT))
+    let listener = TcpListener::bind((at, ichor_talos::PORT))
         .await
         .expect("bind");
     let count = Arc::new(AtomicUsize::new(0));
@@ -94,25 +95,14 @@ async fn rude(fleet: &Fleet, at: &str, resets: usize) -> Arc<AtomicUsize> {
     count
 }
 
-async fn secrets_only() -> Fleet {
-    Fleet::start(FleetSpec {
-        clusters: vec![ClusterSpec {
-            name: "prod".into(),
-            ..ClusterSpec::default()
-        }],
-        nodes: vec![],
-        ..FleetSpec::default()
-    })
-    .await
-    .expect("fleet")
-}
-
 #[tokio::test]
 async fn a_reset_without_an_alert_is_asked_again_until_the_alert_is_seen() {
-    let fleet = secrets_only().await;
-    let count = rude(&fleet, "127.41.1.1", 3).await;
+    let fleet = start(vec![], None).await.expect("fleet");
+    let net = Net::take();
+    let at = net.at(1);
+    let count = rude(&fleet, at, 3).await;
     let fault = dialer()
-        .connect(address("127.41.1.1"), &minted(&fleet, ClientRole::Admin))
+        .connect(at, &minted(&fleet, ClientRole::Admin))
         .await
         .expect_err("refused");
     assert_eq!(
@@ -125,10 +115,12 @@ async fn a_reset_without_an_alert_is_asked_again_until_the_alert_is_seen() {
 
 #[tokio::test]
 async fn resets_without_end_are_unreachable_and_bounded() {
-    let fleet = secrets_only().await;
-    let count = rude(&fleet, "127.41.2.1", usize::MAX).await;
+    let fleet = start(vec![], None).await.expect("fleet");
+    let net = Net::take();
+    let at = net.at(1);
+    let count = rude(&fleet, at, usize::MAX).await;
     let fault = dialer()
-        .connect(address("127.41.2.1"), &minted(&fleet, ClientRole::Admin))
+        .connect(at, &minted(&fleet, ClientRole::Admin))
         .await
         .expect_err("unreachable");
     assert_eq!(

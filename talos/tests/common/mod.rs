@@ -4,10 +4,11 @@
 use ichor_certs::{CertificateAuthority, Role as ClientRole, SecretsBundle, mint};
 use ichor_simulator::pki::ClientOptions;
 use ichor_simulator::{ClusterSpec, Fleet, FleetSpec, NodeSpec, Role};
-use ichor_talos::{Clock, Credential, Dialer, DialerOptions};
+use ichor_talos::{Clock, Credential, Dialer, DialerOptions, PORT};
 use jiff::Timestamp;
-use std::net::IpAddr;
+use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 #[allow(
@@ -35,27 +36,82 @@ pub fn dialer() -> Dialer {
     Dialer::new(options())
 }
 
-/// Three control planes at .1 to .3, a worker at .4 and a machine in maintenance mode at .5 of 127.`net`.0.0/16.
-pub async fn fleet(net: &str) -> Fleet {
-    let at = |host: u8| format!("{net}.{host}");
+/// Addresses that only this test has: other suites run beside it on the one port of Talos. The last one of the /24 is
+/// held as long as this lives.
+pub struct Net {
+    prefix: [u8; 2],
+    _held: TcpListener,
+}
+
+impl Net {
+    pub fn take() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let next = std::process::id()
+                .wrapping_mul(31)
+                .wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+            let [.., high, low] = next.to_be_bytes();
+            let prefix = [200 + high % 50, low];
+            let last = IpAddr::from([127, prefix[0], prefix[1], 254]);
+            if let Ok(held) = TcpListener::bind((last, PORT)) {
+                return Self {
+                    prefix,
+                    _held: held,
+                };
+            }
+        }
+    }
+
+    pub fn at(&self, host: u8) -> IpAddr {
+        IpAddr::from([127, self.prefix[0], self.prefix[1], host])
+    }
+}
+
+/// A fleet and its addresses.
+pub struct Ground {
+    pub fleet: Fleet,
+    pub net: Net,
+}
+
+impl std::ops::Deref for Ground {
+    type Target = Fleet;
+
+    fn deref(&self) -> &Fleet {
+        &self.fleet
+    }
+}
+
+/// Three control planes at .1 to .3, a worker at .4 and a machine in maintenance mode at .5.
+pub async fn fleet() -> Ground {
+    let net = Net::take();
+    let at = |host: u8| net.at(host).to_string();
     let member =
         |name: &str, host, role| NodeSpec::member(name, &at(host), "prod", role).expect(name);
+    let nodes = vec![
+        member("cp-1", 1, Role::ControlPlane),
+        member("cp-2", 2, Role::ControlPlane),
+        member("cp-3", 3, Role::ControlPlane),
+        member("worker-1", 4, Role::Worker),
+        NodeSpec::maintenance("new-1", &at(5)).expect("new-1"),
+    ];
+    let fleet = start(nodes, None).await.expect("a fleet");
+    Ground { fleet, net }
+}
+
+/// A fleet of one cluster, `prod`.
+pub async fn start(nodes: Vec<NodeSpec>, bundle: Option<String>) -> Result<Fleet, String> {
+    let clusters = vec![ClusterSpec {
+        name: "prod".into(),
+        bundle,
+        ..ClusterSpec::default()
+    }];
     Fleet::start(FleetSpec {
-        clusters: vec![ClusterSpec {
-            name: "prod".into(),
-            ..ClusterSpec::default()
-        }],
-        nodes: vec![
-            member("cp-1", 1, Role::ControlPlane),
-            member("cp-2", 2, Role::ControlPlane),
-            member("cp-3", 3, Role::ControlPlane),
-            member("worker-1", 4, Role::Worker),
-            NodeSpec::maintenance("new-1", &at(5)).expect("new-1"),
-        ],
+        clusters,
+        nodes,
         ..FleetSpec::default()
     })
     .await
-    .expect("a fleet")
+    .map_err(|fault| format!("{fault:#}"))
 }
 
 pub fn bundle(fleet: &Fleet) -> SecretsBundle {
@@ -104,7 +160,7 @@ pub fn address(text: &str) -> IpAddr {
 
 /// Waits until something is so, and fails loudly when it never is.
 pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
     while !is_so().await {
         assert!(tokio::time::Instant::now() < deadline, "never: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
