@@ -90,7 +90,7 @@ fn rotations_over_five_years_never_serve_what_is_not_yet_trusted() {
     for day in 0..(365 * 5) {
         let at = now() + SignedDuration::from_hours(24 * day);
         let step = plan(Some(&stored), Some(&injected), at, &names());
-        assert_ne!(step, Step::MakeAll, "day {}", day);
+        assert_ne!(step, Step::MakeAll, "day {day}");
         stored = carry_out(step, Some(stored), at, &names()).expect("step");
         // API servers still have the bundle of the last round when the leaf of this round is served.
         served
@@ -100,7 +100,7 @@ fn rotations_over_five_years_never_serve_what_is_not_yet_trusted() {
                 &injected,
                 at,
             )
-            .unwrap_or_else(|fault| panic!("day {}: {step:?}: {fault}", day));
+            .unwrap_or_else(|fault| panic!("day {day}: {step:?}: {fault}"));
         injected = stored.ca_bundle();
         assert!(served.is_accepted_by(&injected, at));
         authorities.insert(stored.authority().certificate_pem());
