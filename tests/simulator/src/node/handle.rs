@@ -136,6 +136,12 @@ impl NodeHandle {
         self.node.gain_power();
     }
 
+    /// Another sequence takes the lock and does nothing: a reset is then answered with OK and dropped (talos-api.md
+    /// section 7).
+    pub fn occupy_sequence(&self) {
+        self.node.change(|state| state.sequence = Some(super::Sequence::Reset));
+    }
+
     /// Drops every connection, and listens on.
     pub async fn drop_connections(&self) -> Result<()> {
         self.node.api_up().await
