@@ -9,7 +9,7 @@ use std::process::ExitCode;
 #[command(after_help = "Examples:
   source <(ichor completion bash)
   ichor completion zsh > \"${fpath[1]}/_ichor\"
-  ichor completion fish > ~/.config/fish/completions/ichor.fish")]
+  ichor completion fish | source")]
 pub struct CompletionArgs {
     /// The shell to make the script for.
     shell: clap_complete::Shell,
