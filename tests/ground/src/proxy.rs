@@ -16,6 +16,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
@@ -106,13 +107,23 @@ impl Seen {
 /// Name of the leader's Lease.
 const LEADER: &str = "ichor-controller";
 
-/// What a test does at each request; the request waits until it is done.
-pub type Gate = Arc<dyn Fn(Seen) -> BoxFuture<'static, ()> + Send + Sync>;
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on.
+    Pass,
+    /// It is answered with this status code instead, as a Kubernetes Status.
+    Answer(u16),
+}
+
+/// What a test does at each request; the request waits until it is done. The verdict before the API server counts.
+pub type Gate = Arc<dyn Fn(Seen) -> BoxFuture<'static, Verdict> + Send + Sync>;
 
 /// A running proxy.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
+    cuts: watch::Sender<()>,
     task: JoinHandle<()>,
 }
 
@@ -123,9 +134,12 @@ impl Proxy {
         let address = listener.local_addr()?;
         let acceptor = acceptor(plane, address)?;
         let client = upstream(plane)?;
+        let (cuts, cut) = watch::channel(());
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (acceptor, client, gate) = (acceptor.clone(), client.clone(), gate.clone());
+                let mut cut = cut.clone();
+                cut.mark_unchanged();
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else {
                         return;
@@ -133,14 +147,24 @@ impl Proxy {
                     let service =
                         service_fn(move |request| forward(client.clone(), gate.clone(), request));
                     // A connection that breaks is the controller's end or the test's: nothing to report.
-                    auto::Builder::new(TokioExecutor::new())
-                        .serve_connection(TokioIo::new(stream), service)
-                        .await
-                        .ok();
+                    let builder = auto::Builder::new(TokioExecutor::new());
+                    tokio::select! {
+                        _ = builder.serve_connection(TokioIo::new(stream), service) => {}
+                        _ = cut.changed() => {}
+                    }
                 });
             }
         });
-        Ok(Self { address, task })
+        Ok(Self {
+            address,
+            cuts,
+            task,
+        })
+    }
+
+    /// Cuts every connection, watches among them; new ones are taken.
+    pub fn cut(&self) {
+        self.cuts.send_replace(());
     }
 
     /// Its URL, for `ControllerOptions::server`.
@@ -180,7 +204,9 @@ async fn forward(
         body: body.clone(),
     };
     let (before, after) = (seen(When::Before), seen(When::After));
-    gate(before).await;
+    if let Verdict::Answer(code) = gate(before).await {
+        return Ok(status(code));
+    }
     parts.uri = path.parse().unwrap_or_default();
     parts.version = http::Version::default();
     parts.headers.remove(http::header::HOST);
@@ -194,9 +220,32 @@ async fn forward(
 }
 
 fn bad_gateway(why: &str) -> Answer {
-    let text = http_body_util::Full::new(Bytes::from(why.to_owned()));
+    respond(StatusCode::BAD_GATEWAY, why.to_owned())
+}
+
+/// An answer such as the API server gives when it refuses.
+fn status(code: u16) -> Answer {
+    let reason = if code == 410 {
+        "Expired"
+    } else {
+        "InternalError"
+    };
+    let text = serde_json::json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "answered by the test", "reason": reason, "code": code,
+    });
+    let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    respond(code, text.to_string())
+}
+
+fn respond(code: StatusCode, text: String) -> Answer {
+    let text = http_body_util::Full::new(Bytes::from(text));
     let mut answer = Response::new(text.map_err(|never| match never {}).boxed_unsync());
-    *answer.status_mut() = StatusCode::BAD_GATEWAY;
+    *answer.status_mut() = code;
+    let json = http::HeaderValue::from_static("application/json");
+    answer
+        .headers_mut()
+        .insert(http::header::CONTENT_TYPE, json);
     answer
 }
 

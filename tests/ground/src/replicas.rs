@@ -13,17 +13,18 @@ use anyhow::Result;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A control plane with Ichor installed, and a Service for the webhooks of the replicas.
 #[derive(Debug)]
 pub struct Replicas {
     /// The control plane.
-    pub plane: ControlPlane,
+    pub plane: Arc<ControlPlane>,
     /// How replicas are started.
     pub options: ControllerOptions,
     service: Service,
-    started: AtomicUsize,
+    started: &'static AtomicUsize,
 }
 
 /// One controller.
@@ -34,20 +35,26 @@ pub struct Replica {
     /// The trap in its way to the API server.
     pub trap: Trap,
     webhook: SocketAddr,
-    _proxy: Proxy,
+    proxy: Proxy,
 }
 
 impl Replicas {
     /// A control plane with Ichor installed and no replica.
     pub async fn start(ichor: &Path) -> Result<Self> {
         let plane = ControlPlane::start(KubernetesCa::generate()?).await?;
-        let service = Service::start().await?;
-        install(&plane.kubectl(), service.address().port()).await?;
+        let service = free_address()?;
+        install(&plane.kubectl(), service.port()).await?;
+        Self::over(Arc::new(plane), service, ichor).await
+    }
+
+    /// No replica yet over a control plane with Ichor installed, whose webhook configurations name `service`.
+    pub async fn over(plane: Arc<ControlPlane>, service: SocketAddr, ichor: &Path) -> Result<Self> {
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
         Ok(Self {
             plane,
             options: ControllerOptions::new(ichor, free_address()?),
-            service,
-            started: AtomicUsize::new(0),
+            service: Service::start(service).await?,
+            started: &STARTED,
         })
     }
 
@@ -68,7 +75,7 @@ impl Replicas {
             controller,
             trap,
             webhook: options.webhook,
-            _proxy: proxy,
+            proxy,
         })
     }
 
@@ -102,6 +109,11 @@ impl Replicas {
 }
 
 impl Replica {
+    /// Cuts its connections to the API server.
+    pub fn cut(&self) {
+        self.proxy.cut();
+    }
+
     /// Waits until it leads.
     pub async fn leads(&self) -> Result<()> {
         eventually("a replica to lead", async || {

@@ -16,9 +16,9 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts a Service without endpoints.
-    pub async fn start() -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+    /// Starts a Service without endpoints at `address`.
+    pub async fn start(address: SocketAddr) -> Result<Self> {
+        let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let (endpoints, seen) = watch::channel(Vec::new());
         let task = tokio::spawn(async move {

@@ -1,7 +1,7 @@
 //! A trap for a controller's requests to its API server: counts the steps that go by, and stops the process's world at
 //! a chosen one, before or after the API server has done it (DESIGN section 16, crash matrix).
 
-use crate::proxy::{Gate, Seen, When};
+use crate::proxy::{Gate, Seen, Verdict, When};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
@@ -26,6 +26,7 @@ struct Tally {
     spot: Option<Spot>,
     before: Vec<String>,
     after: usize,
+    expired: usize,
     requests: Vec<Seen>,
 }
 
@@ -85,6 +86,16 @@ impl Trap {
         self.state.send_replace(State::Stalled);
     }
 
+    /// Answers the next `count` watches with 410: the version they begin at is too old.
+    pub fn expire_watches(&self, count: usize) {
+        self.tally().expired = count;
+    }
+
+    /// How many watches are still to be answered with 410.
+    pub fn watches_to_expire(&self) -> usize {
+        self.tally().expired
+    }
+
     /// The gate to give to a proxy.
     pub fn gate(&self) -> Gate {
         let trap = self.clone();
@@ -94,7 +105,10 @@ impl Trap {
         })
     }
 
-    async fn pass(&self, seen: Seen) {
+    async fn pass(&self, seen: Seen) -> Verdict {
+        if self.expires(&seen) {
+            return Verdict::Answer(410);
+        }
         if self.snaps(&seen) {
             self.state.send_replace(State::Holding);
             self.wait_open().await;
@@ -103,6 +117,17 @@ impl Trap {
             let mut state = self.state.subscribe();
             state.wait_for(|state| *state != State::Stalled).await.ok();
         }
+        Verdict::Pass
+    }
+
+    fn expires(&self, seen: &Seen) -> bool {
+        let watch = seen.when == When::Before && seen.path.contains("watch=true");
+        let mut tally = self.tally();
+        let expires = watch && tally.expired > 0;
+        if expires {
+            tally.expired -= 1;
+        }
+        expires
     }
 
     async fn wait_open(&self) {

@@ -1,0 +1,116 @@
+//! Two control planes of one cluster reclaimed at the same moment: the lock orders them, and etcd keeps its quorum
+//! (DESIGN sections 10 and 18, decisions 10 and 12; FAULTS 17).
+
+use crate::common::{alice, world};
+use anyhow::{Result, ensure};
+use ichor_crds::ReclaimPhase;
+use ichor_ground::{ClusterSetup, GroundCluster, Request, eventually};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What was seen of etcd while others acted.
+#[derive(Default)]
+struct Seen {
+    quorum_lost: bool,
+    /// The second reset came while the first machine was a member.
+    overlapped: bool,
+}
+
+/// Looks at etcd all the time until `over`.
+async fn sample(cluster: &GroundCluster, at_first: usize, over: &AtomicBool) -> Result<Seen> {
+    let mut seen = Seen::default();
+    while !over.load(Ordering::SeqCst) {
+        let resets = cluster.resets();
+        let members = cluster.fleet.etcd_members(&cluster.name)?;
+        let voters = members.iter().filter(|member| !member.learner).count();
+        let healthy = members
+            .iter()
+            .filter(|member| !member.learner && member.running)
+            .count();
+        seen.quorum_lost |= healthy * 2 <= voters;
+        seen.overlapped |= resets == 2 && members.len() == at_first;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    Ok(seen)
+}
+
+/// Asks for both orphaned control planes, types both UUIDs at once, and gives the phases they end in.
+async fn both(cluster: &GroundCluster) -> Result<Vec<ReclaimPhase>> {
+    let alice = alice().await?;
+    let nodes = [cluster.node("orphan-cp-1")?, cluster.node("orphan-cp-2")?];
+    let mut requests = Vec::new();
+    for node in &nodes {
+        let request = Request::create(&alice, node.address(), &cluster.name).await?;
+        request.inspected().await?;
+        requests.push(request);
+    }
+    let (one, two) = tokio::join!(
+        requests[0].confirm(nodes[0].uuid()),
+        requests[1].confirm(nodes[1].uuid())
+    );
+    one?;
+    two?;
+    let mut phases = Vec::new();
+    for request in &requests {
+        let ended = request.until("the end", |status| status.phase.is_final());
+        phases.push(ended.await?.phase);
+    }
+    Ok(phases)
+}
+
+async fn watched(cluster: &GroundCluster, at_first: usize) -> Result<(Vec<ReclaimPhase>, Seen)> {
+    let over = Arc::new(AtomicBool::new(false));
+    let act = async {
+        let phases = both(cluster).await;
+        over.store(true, Ordering::SeqCst);
+        phases
+    };
+    let (phases, seen) = tokio::join!(act, sample(cluster, at_first, &over));
+    Ok((phases?, seen?))
+}
+
+/// Of five members two go, one after the other.
+#[tokio::test]
+async fn two_of_five_control_planes_go_one_after_the_other() -> Result<()> {
+    let setup = ClusterSetup {
+        control_planes: 3,
+        orphans: 0,
+        orphan_control_planes: 2,
+        ..ClusterSetup::new("two-of-five")
+    };
+    let cluster = world().await?.cluster(&setup).await?;
+    let (phases, seen) = watched(&cluster, 5).await?;
+    ensure!(
+        phases == [ReclaimPhase::Done, ReclaimPhase::Done],
+        "{phases:?}"
+    );
+    ensure!(!seen.quorum_lost, "quorum was lost");
+    ensure!(!seen.overlapped, "both were under way at once");
+    ensure!(cluster.fleet.etcd_members("two-of-five")?.len() == 3);
+    ensure!(cluster.resets() == 2);
+    Ok(())
+}
+
+/// Of three members one may go; the other request is refused, because then two are left.
+#[tokio::test]
+async fn faults_17_of_three_control_planes_only_one_goes() -> Result<()> {
+    let setup = ClusterSetup {
+        control_planes: 1,
+        orphans: 0,
+        orphan_control_planes: 2,
+        ..ClusterSetup::new("two-of-three")
+    };
+    let cluster = world().await?.cluster(&setup).await?;
+    let (mut phases, seen) = watched(&cluster, 3).await?;
+    phases.sort_by_key(|phase| format!("{phase:?}"));
+    ensure!(
+        phases == [ReclaimPhase::Done, ReclaimPhase::Refused],
+        "{phases:?}"
+    );
+    ensure!(!seen.quorum_lost && cluster.resets() == 1);
+    eventually("two members", async || {
+        Ok((cluster.fleet.etcd_members("two-of-three")?.len() == 2).then_some(()))
+    })
+    .await
+}
