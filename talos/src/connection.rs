@@ -3,6 +3,7 @@
 use crate::class;
 use crate::dialer::DialerOptions;
 use crate::error::{Class, Kind, TalosError};
+use crate::guard::{self, Cut};
 use crate::tls;
 use http::{Request, Response, Uri};
 use hyper::body::Incoming;
@@ -158,19 +159,19 @@ impl Connection {
         F: Future<Output = Result<T, Status>>,
     {
         let address = self.0.address;
-        let guard = &self.0.options.guard;
-        let lease = guard.deadline().map_err(|_| class::lease_lost(address))?;
-        let lease = Instant::from_std(lease);
+        let guard = self.0.options.guard.as_ref();
         let now = Instant::now();
-        if lease <= now {
+        let lease = guard.deadline().map_err(|_| class::lease_lost(address))?;
+        if Instant::from_std(lease) <= now {
             return Err(class::lease_lost(address));
         }
-        let own = now + limit;
-        let error = match tokio::time::timeout_at(own.min(lease), call).await {
+        let error = match guard::within(guard, now + limit, call).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(status)) => class::status(address, method, &status),
-            Err(_) if lease <= own => class::lease_lost(address).outcome_unknown(),
-            Err(_) => class::status(address, method, &Status::new(Code::DeadlineExceeded, "")),
+            Err(Cut::Lease) => class::lease_lost(address).outcome_unknown(),
+            Err(Cut::Own) => {
+                class::status(address, method, &Status::new(Code::DeadlineExceeded, ""))
+            }
         };
         if matches!(
             error.kind(),

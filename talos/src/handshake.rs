@@ -13,6 +13,7 @@ use crate::connection::{Connection, Stream};
 use crate::credential::Credential;
 use crate::dialer::{DialerOptions, PORT};
 use crate::error::{Class, Kind, TalosError};
+use crate::guard::{self, Cut};
 use crate::tls::{self, SeenLeaf};
 use ichor_certs::pinned::Fingerprint;
 use judge::Dialled;
@@ -76,17 +77,26 @@ where
     F: Fn(&SeenLeaf) -> Result<ClientConfig, rustls::Error>,
 {
     let address = dialled.address;
-    let lease = options
-        .guard
-        .deadline()
-        .map_err(|_| class::lease_lost(address))?;
-    let lease = Instant::from_std(lease);
-    let now = Instant::now();
-    if lease <= now {
-        return Err(class::lease_lost(address));
+    let deadline = Instant::now() + options.connect_timeout;
+    // The attempts end by their own deadline; this one only cuts them off where the lease ends first.
+    let attempts = attempts(options, dialled, config, deadline);
+    match guard::within(options.guard.as_ref(), deadline + PAUSE, attempts).await {
+        Ok(connected) => connected,
+        Err(Cut::Lease) => Err(class::lease_lost(address)),
+        Err(Cut::Own) => Err(dialled.deadline(true, options.connect_timeout)),
     }
-    let own = now + options.connect_timeout;
-    let deadline = own.min(lease);
+}
+
+async fn attempts<F>(
+    options: &Arc<DialerOptions>,
+    dialled: &Dialled<'_>,
+    config: F,
+    deadline: Instant,
+) -> Result<Connection, TalosError>
+where
+    F: Fn(&SeenLeaf) -> Result<ClientConfig, rustls::Error>,
+{
+    let address = dialled.address;
     let mut last = None;
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
@@ -102,11 +112,7 @@ where
             Err(Ended::Explained(fault)) => return Err(fault),
             Err(Ended::Silently(fault)) => last = Some(fault),
             Err(Ended::Deadline { accepted }) => {
-                return Err(if lease <= own {
-                    class::lease_lost(address)
-                } else {
-                    dialled.deadline(accepted, options.connect_timeout)
-                });
+                return Err(dialled.deadline(accepted, options.connect_timeout));
             }
         }
     }

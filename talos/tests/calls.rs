@@ -387,6 +387,31 @@ async fn the_lease_bounds_every_call() {
     assert_eq!(node.calls().len(), before);
 }
 
+/// A lease is renewed while a call runs: the call outlives the deadline it began under, and a node that hangs is a node
+/// that hangs and no lost lease.
+#[tokio::test]
+async fn a_renewed_lease_lets_a_call_go_on() {
+    let fleet = fleet().await;
+    let node = fleet.node("cp-1").expect("node");
+    let dialer = Dialer::new(DialerOptions {
+        guard: Arc::new(|| Ok(Instant::now() + Duration::from_millis(150))),
+        call_timeout: Duration::from_secs(2),
+        ..options()
+    });
+    let connection = dialer
+        .connect(node.address(), &minted(&fleet, ClientRole::Admin))
+        .await
+        .expect("connected");
+    node.fault(Fault::on("Version", Action::Slow { ms: 600 }).times(1));
+    connection.version().await.expect("slow");
+    node.fault(Fault::on("Version", Action::Hang));
+    let fault = connection.version().await.expect_err("hangs");
+    assert_eq!(
+        (fault.class(), fault.kind()),
+        (Class::NotReady, Kind::Deadline)
+    );
+}
+
 #[tokio::test]
 async fn a_broken_connection_stays_broken() {
     let fleet = fleet().await;
