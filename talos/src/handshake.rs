@@ -79,7 +79,8 @@ where
     let address = dialled.address;
     let deadline = Instant::now() + options.connect_timeout;
     // The attempts end by their own deadline; this one only cuts them off where the lease ends first.
-    let attempts = attempts(options, dialled, config, deadline);
+    // On the heap: TLS state is large, and every caller's future would carry it.
+    let attempts = Box::pin(attempts(options, dialled, config, deadline));
     match guard::within(options.guard.as_ref(), deadline + PAUSE, attempts).await {
         Ok(connected) => connected,
         Err(Cut::Lease) => Err(class::lease_lost(address)),
