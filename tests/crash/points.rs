@@ -20,6 +20,8 @@ pub enum Site {
         step: usize,
         /// What it does.
         label: String,
+        /// Whether it is the record of the reset.
+        records: bool,
     },
     /// At a call to a node.
     Call {
@@ -57,13 +59,16 @@ pub struct Point {
 }
 
 impl Point {
-    /// Whether it lies around the record or the reset: these are always run.
+    /// Whether it lies around the record or the reset: these are always run. A control plane's are the same writes under
+    /// a lock, so of them only what differs for the cluster.
     pub fn is_crucial(&self) -> bool {
+        let worker = self.scenario == Scenario::Worker;
         match &self.site {
-            Site::Write { label, .. } => {
-                self.scenario == Scenario::Worker && label.contains("(Resetting)")
+            Site::Write { records, .. } => worker && *records,
+            Site::Call { method, .. } => {
+                let lost = matches!(self.deed, Deed::KillAfter | Deed::StopAfter);
+                method == "Reset" && (worker || lost)
             }
-            Site::Call { method, .. } => method == "Reset",
         }
     }
 }
@@ -72,7 +77,7 @@ impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scenario, deed) = (self.scenario, self.deed);
         match &self.site {
-            Site::Write { step, label } => {
+            Site::Write { step, label, .. } => {
                 write!(f, "{scenario:?}, {deed:?} write {step}, {label}")
             }
             Site::Call {
@@ -97,9 +102,13 @@ pub fn of(scenario: Scenario, writes: &[String], calls: &[(String, Vec<String>)]
     ];
     // A read that was answered and one that was not are the same for whoever dies.
     const OF_READS: [Deed; 2] = [Deed::KillBefore, Deed::StopBefore];
+    let record = writes
+        .iter()
+        .position(|label| label.contains("(Resetting)"));
     let writes = writes.iter().enumerate().map(|(step, label)| Site::Write {
         step,
         label: label.clone(),
+        records: Some(step) == record,
     });
     let calls = calls.iter().flat_map(|(node, methods)| {
         methods

@@ -38,6 +38,14 @@ impl Request {
         })
     }
 
+    /// The request of a name, for whoever created it otherwise.
+    pub fn named(kubectl: &Kubectl, name: &str) -> Self {
+        Self {
+            kubectl: kubectl.clone(),
+            name: name.to_owned(),
+        }
+    }
+
     /// Asks with any spec, whatever comes of it.
     pub async fn try_create(kubectl: &Kubectl, spec: &Value) -> Result<Said> {
         let object = json!({

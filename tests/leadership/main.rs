@@ -1,0 +1,71 @@
+//! Several controllers beside each other: one acts, the webhook is on all; what the leader does ends with its lease; a
+//! steady state writes nothing; watches that break and objects that cannot be read stop nobody (FAULTS 31 to 35).
+//!
+//! FAULTS 34 (a dead task ends the process) has its tests in `src/runtime/supervisor.rs` and `src/controller/workers.rs`:
+//! no request from outside ends a task.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod lease;
+mod steady;
+mod takeover;
+mod watches;
+
+use anyhow::Result;
+use ichor_ground::controller::{free_address, install};
+use ichor_ground::pki::KubernetesCa;
+use ichor_ground::{ControlPlane, Replicas};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
+
+/// Replicas over the control plane of this test binary. There is one leader in it at a time, so the tests take turns.
+struct Turn {
+    replicas: Replicas,
+    webhook: u16,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Turn {
+    /// Applies the manifests again, for a test that changed what they say.
+    async fn restore(&self) -> Result<()> {
+        install(&self.plane.kubectl(), self.webhook).await
+    }
+}
+
+impl std::ops::Deref for Turn {
+    type Target = Replicas;
+
+    fn deref(&self) -> &Replicas {
+        &self.replicas
+    }
+}
+
+/// No replica yet, started with these flags in place of the ground's.
+async fn replicas(flags: &[(&str, &str)]) -> Result<Turn> {
+    static ALONE: Mutex<()> = Mutex::const_new(());
+    static PLANE: OnceCell<(Arc<ControlPlane>, SocketAddr)> = OnceCell::const_new();
+    let alone = ALONE.lock().await;
+    let started = PLANE.get_or_try_init(|| async {
+        let plane = ControlPlane::start(KubernetesCa::generate()?).await?;
+        let service = free_address()?;
+        install(&plane.kubectl(), service.port()).await?;
+        anyhow::Ok((Arc::new(plane), service))
+    });
+    let (plane, service) = started.await?;
+    let mut replicas = Replicas::over(Arc::clone(plane), *service, common::ichor()).await?;
+    for (flag, value) in flags {
+        replicas.options = replicas.options.clone().with(flag, value);
+    }
+    Ok(Turn {
+        replicas,
+        webhook: service.port(),
+        _alone: alone,
+    })
+}
+
+/// Whether any condition has this reason.
+fn has_reason(status: &ichor_crds::MachineReclaimStatus, reason: &str) -> bool {
+    status.conditions.iter().any(|one| one.reason == reason)
+}

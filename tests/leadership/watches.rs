@@ -1,0 +1,86 @@
+//! FAULTS 32 (kube#1524, #1882): lists of many pages are whole, and a watch that breaks or is too old goes on.
+
+use crate::replicas;
+use anyhow::{Result, ensure};
+use futures::{StreamExt, TryStreamExt};
+use ichor_crds::TalosCluster;
+use ichor_ground::controller::NAMESPACE;
+use ichor_ground::wait::within;
+use ichor_ground::{ClusterSetup, Request, eventually};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, PostParams};
+use serde_json::json;
+use std::time::Duration;
+
+/// Connections are cut, then every watch that is begun again is answered with 410 Expired: new requests are still seen.
+#[tokio::test]
+async fn faults_32_a_cut_or_expired_watch_goes_on() -> Result<()> {
+    let turn = replicas(&[]).await?;
+    let alice = turn.operator("alice").await?;
+    let leader = turn.replica().await?;
+    leader.leads().await?;
+    let setup = ClusterSetup {
+        orphans: 3,
+        ..ClusterSetup::new("cut")
+    };
+    let cluster = turn.cluster(&setup).await?;
+    for (short, expired) in [("orphan-1", 0), ("orphan-2", 0), ("orphan-3", 3)] {
+        if short != "orphan-1" {
+            leader.trap.expire_watches(expired);
+            leader.cut();
+        }
+        let node = cluster.node(short)?;
+        let request = Request::create(&alice, node.address(), "cut").await?;
+        request.inspected().await?;
+    }
+    ensure!(
+        leader.trap.watches_to_expire() == 0,
+        "three watches were told that they are too old"
+    );
+    ensure!(leader.controller.leads().await?);
+    Ok(())
+}
+
+/// 1,200 clusters are there when the controller starts: each of them gets its status, so no page was left out.
+#[tokio::test]
+async fn faults_32_a_list_of_1200_objects_is_whole() -> Result<()> {
+    const COUNT: usize = 1200;
+    let turn = replicas(&[("--recheck-interval", "1h")]).await?;
+    let clusters: Api<TalosCluster> = Api::namespaced(turn.plane.client().await?, NAMESPACE);
+    let all = (0..COUNT).map(|number| {
+        let clusters = clusters.clone();
+        async move {
+            let cluster = serde_json::from_value(json!({
+                "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosCluster",
+                "metadata": {"name": format!("many-{number}"), "namespace": NAMESPACE, "labels": {"many": "yes"}},
+                "spec": {
+                    "endpoint": "https://127.0.0.1:6443", "talosVersion": "v1.14.0", "kubernetesVersion": "v1.37.2",
+                    "secretsBundleRef": {"name": "none"}, "kubernetesAccess": "bundle",
+                },
+            }))?;
+            clusters.create(&PostParams::default(), &cluster).await?;
+            anyhow::Ok(())
+        }
+    });
+    futures::stream::iter(all)
+        .buffer_unordered(16)
+        .try_collect::<()>()
+        .await?;
+
+    let leader = turn.replica().await?;
+    let many = ListParams::default().labels("many=yes");
+    within(Duration::from_mins(2), "1,200 statuses", async || {
+        let seen = clusters.list(&many).await?;
+        let judged = seen.items.iter().filter(|one| one.status.is_some()).count();
+        Ok((judged == COUNT).then_some(()))
+    })
+    .await?;
+    ensure!(leader.controller.leads().await?);
+    clusters
+        .delete_collection(&DeleteParams::default(), &many)
+        .await?;
+    eventually("them to be gone", async || {
+        Ok(clusters.list(&many).await?.items.is_empty().then_some(()))
+    })
+    .await
+}

@@ -1,0 +1,265 @@
+//! FAULTS 30 (talm dc95e9a, topf#43), DESIGN principle 6: no key, token or secret of a bundle, of a pasted talosconfig or
+//! of the controller itself stands in a log, Event, status, metric, admission answer, audit log, or in what kubectl and the
+//! command line print, whether it goes well, is refused, or fails over a bundle that is garbage.
+
+mod common;
+
+use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ichor_crds::ReclaimPhase;
+use ichor_ground::controller::NAMESPACE;
+use ichor_ground::{ClusterSetup, Controller, GroundCluster, Kubectl, Request, World};
+use ichor_simulator::{Action, Fault};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What must stand nowhere: a name for people, and the text.
+#[derive(Default)]
+struct Sentinels(BTreeMap<String, String>);
+
+/// Shorter texts occur by chance.
+const SHORTEST: usize = 16;
+
+impl Sentinels {
+    /// A secret as it is, decoded, and each line of the PEM in it.
+    fn add(&mut self, name: &str, secret: &str) {
+        self.note(name, secret.trim());
+        let Ok(decoded) = STANDARD.decode(secret.trim()) else {
+            return;
+        };
+        let Ok(pem) = String::from_utf8(decoded) else {
+            return;
+        };
+        self.note(&format!("{name}, decoded"), pem.trim());
+        let lines = pem.lines().filter(|line| !line.starts_with("-----"));
+        let body: Vec<&str> = lines.collect();
+        for (number, line) in body.iter().enumerate() {
+            self.note(&format!("{name}, line {number}"), line);
+        }
+        self.note(&format!("{name}, body"), &body.concat());
+    }
+
+    fn note(&mut self, name: &str, text: &str) {
+        if text.len() >= SHORTEST {
+            self.0.insert(name.to_owned(), text.to_owned());
+        }
+    }
+
+    /// Every secret of a document: certificates and names are none.
+    fn add_all(&mut self, name: &str, yaml: &str) -> Result<()> {
+        let value: Value = serde_saphyr::from_str(yaml)?;
+        self.walk(name, &value);
+        Ok(())
+    }
+
+    fn walk(&mut self, path: &str, value: &Value) {
+        const SECRET: [&str; 5] = [
+            "key",
+            "secret",
+            "token",
+            "bootstraptoken",
+            "secretboxencryptionsecret",
+        ];
+        for (name, inner) in value.as_object().into_iter().flatten() {
+            let path = format!("{path}.{name}");
+            match inner.as_str() {
+                Some(text) if SECRET.contains(&name.as_str()) => self.add(&path, text),
+                _ => self.walk(&path, inner),
+            }
+        }
+    }
+
+    /// Looks for every sentinel in a text.
+    fn are_not_in(&self, place: &str, text: &str) -> Result<()> {
+        ensure!(!text.is_empty(), "{place} is empty: nothing was looked at");
+        let found: Vec<&String> = self
+            .0
+            .iter()
+            .filter(|(_, secret)| text.contains(secret.as_str()))
+            .map(|(name, _)| name)
+            .collect();
+        ensure!(found.is_empty(), "{place} shows {found:?}");
+        Ok(())
+    }
+}
+
+/// All that was said on the way.
+#[derive(Default)]
+struct Said(String);
+
+impl Said {
+    fn hear(&mut self, said: &ichor_ground::kubectl::Said) {
+        self.0.push_str(&said.out);
+        self.0.push_str(&said.err);
+    }
+
+    /// Asks and gives the request, or keeps what was said about it.
+    async fn ask(&mut self, kubectl: &Kubectl, spec: &Value) -> Result<Option<Request>> {
+        let said = Request::try_create(kubectl, spec).await?;
+        self.hear(&said);
+        let name = said.out.trim().rsplit('/').next().unwrap_or_default();
+        Ok(said.ok.then(|| Request::named(kubectl, name)))
+    }
+}
+
+fn by_cluster(cluster: &GroundCluster, short: &str) -> Result<Value> {
+    let address = cluster.node(short)?.address().to_string();
+    let name = &cluster.name;
+    Ok(json!({"address": address, "clusterRef": {"name": name}, "clusterCredentials": true}))
+}
+
+fn by_secret(cluster: &GroundCluster, short: &str, secret: &str) -> Result<Value> {
+    let address = cluster.node(short)?.address().to_string();
+    Ok(json!({"address": address, "credentialSecretRef": {"name": secret}}))
+}
+
+fn talosconfig_secret(name: &str, text: &str) -> String {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "ichor.maesh.dev/talosconfig",
+        "metadata": {"name": name, "namespace": NAMESPACE}, "stringData": {"talosconfig": text},
+    })
+    .to_string()
+}
+
+/// Bundles that are none, each with a secret in the place that is wrong.
+fn broken(cluster: &GroundCluster, sentinels: &mut Sentinels) -> Result<Vec<String>> {
+    let good = cluster.bundle.yaml()?;
+    let value: Value = serde_saphyr::from_str(&good)?;
+    let key = value["certs"]["os"]["key"].as_str().context("a key")?;
+    let pem = String::from_utf8(STANDARD.decode(key)?)?;
+    let half = STANDARD.encode(&pem[..pem.len() / 2]);
+    let other = STANDARD.encode(pem.replace("PRIVATE KEY", "SECRET SENTINEL KEY"));
+    let plain = "SENTINEL-KEY-THAT-IS-NO-BASE64-%%%";
+    let bundles: Vec<String> = [half.as_str(), &other, plain]
+        .into_iter()
+        .map(|wrong| {
+            sentinels.add("a broken key", wrong);
+            good.replace(key, wrong)
+        })
+        .collect();
+    let text = "SENTINEL-TEXT-THAT-IS-NO-BUNDLE";
+    sentinels.add("garbage", text);
+    Ok([
+        bundles,
+        vec![format!("{{{text}: [{text}"), format!("certs: {text}")],
+    ]
+    .concat())
+}
+
+#[tokio::test]
+async fn faults_30_no_secret_stands_in_anything_that_can_be_read() -> Result<()> {
+    let (plane, options) = World::without_controller(common::ichor()).await?;
+    let options = options.with("--log-filter", "debug");
+    let mut sentinels = Sentinels::default();
+    let mut said = Said::default();
+    let controller = Controller::start(&plane, &options).await?;
+    let alice = ichor_ground::world::operator(&plane, "alice").await?;
+    let admin = plane.kubectl();
+    let setup = ClusterSetup {
+        orphans: 4,
+        ..ClusterSetup::new("sentinel")
+    };
+    let cluster = GroundCluster::start(&plane, &plane, &setup).await?;
+    let talosconfig = cluster.fleet.admin_talosconfig("sentinel")?;
+    sentinels.add_all("bundle", &cluster.bundle.yaml()?)?;
+    sentinels.add_all("talosconfig", &talosconfig)?;
+    let kubeconfig = std::fs::read_to_string(plane.folder().join("controller.kubeconfig"))?;
+    let token: Value = serde_json::from_str(&kubeconfig)?;
+    let token = token["users"][0]["user"]["token"].as_str();
+    sentinels.add("the controller's token", token.context("a token")?);
+    ensure!(sentinels.0.len() > 20, "{:?}", sentinels.0.keys());
+
+    // It goes well, with both kinds of credentials.
+    for (short, secret) in [("orphan-1", None), ("orphan-2", Some("pasted"))] {
+        let spec = match secret {
+            None => by_cluster(&cluster, short)?,
+            Some(name) => {
+                let object = talosconfig_secret(name, &talosconfig);
+                said.0.push_str(&admin.apply(&object).await?);
+                by_secret(&cluster, short, name)?
+            }
+        };
+        let request = said.ask(&admin, &spec).await?.context("admitted")?;
+        request
+            .confirm_and_finish(cluster.node(short)?.uuid())
+            .await?;
+    }
+
+    // It is refused: no verb, no right to the Secret, two credentials, a wrong UUID, a talosconfig that is none.
+    let mallory = plane.person("mallory", &[])?;
+    let both = json!({"address": "10.5.0.9", "clusterRef": {"name": "sentinel"}, "clusterCredentials": true,
+        "credentialSecretRef": {"name": "pasted"}});
+    for (who, spec) in [
+        (&mallory, by_cluster(&cluster, "orphan-3")?),
+        (&alice, by_secret(&cluster, "orphan-3", "pasted")?),
+        (&alice, both),
+    ] {
+        ensure!(said.ask(who, &spec).await?.is_none(), "{spec}");
+    }
+    let text = "context: SENTINEL-NO-TALOSCONFIG\ncontexts: [SENTINEL-NO-TALOSCONFIG";
+    sentinels.add("a broken talosconfig", "SENTINEL-NO-TALOSCONFIG");
+    admin.apply(&talosconfig_secret("broken", text)).await?;
+    let spec = by_secret(&cluster, "orphan-3", "broken")?;
+    if let Some(request) = said.ask(&admin, &spec).await? {
+        request
+            .until("the talosconfig to be missed", |status| {
+                !status.conditions.is_empty() && status.inspection.is_none()
+            })
+            .await?;
+        admin
+            .run(&["delete", "machinereclaim", &request.name, "-n", NAMESPACE])
+            .await?;
+    }
+
+    // It fails: bundles that are none, and a reset that has no effect.
+    for bundle in broken(&cluster, &mut sentinels)? {
+        cluster.replace_bundle(&bundle).await?;
+        let spec = by_cluster(&cluster, "orphan-3")?;
+        let request = said.ask(&alice, &spec).await?.context("admitted")?;
+        request
+            .until("the bundle to be missed", |status| {
+                !status.conditions.is_empty() && status.inspection.is_none()
+            })
+            .await?;
+        admin
+            .run(&["delete", "machinereclaim", &request.name, "-n", NAMESPACE])
+            .await?;
+    }
+    cluster.replace_bundle(&cluster.bundle.yaml()?).await?;
+    let orphan = cluster.node("orphan-4")?;
+    let spec = by_cluster(&cluster, "orphan-4")?;
+    let request = said.ask(&alice, &spec).await?.context("admitted")?;
+    request.inspected().await?;
+    said.hear(
+        &request
+            .patch(json!({"confirmUUID": "11111111-2222-4333-8444-555555555555"}))
+            .await?,
+    );
+    orphan.fault(Fault::on("Reset", Action::DropBefore));
+    request.confirm(orphan.uuid()).await?;
+    request.reaches(ReclaimPhase::Failed).await?;
+
+    let kinds = "talosclusters,talosmachines,machinereclaims,events,nodes,leases";
+    for (place, args) in [
+        ("objects", vec!["get", kinds, "-A", "-o", "yaml"]),
+        ("descriptions", vec!["describe", kinds, "-n", NAMESPACE]),
+        (
+            "webhook configurations",
+            vec![
+                "get",
+                "validatingwebhookconfigurations,mutatingwebhookconfigurations",
+                "-o",
+                "yaml",
+            ],
+        ),
+    ] {
+        sentinels.are_not_in(place, &admin.run(&args).await?)?;
+    }
+    sentinels.are_not_in("what kubectl said", &said.0)?;
+    sentinels.are_not_in("the controller's log", &controller.log())?;
+    let (_, metrics) = controller.get("/metrics").await?;
+    sentinels.are_not_in("the metrics", &metrics)?;
+    let audit = std::fs::read_to_string(plane.audit_log())?;
+    sentinels.are_not_in("the audit log", &audit)
+}
