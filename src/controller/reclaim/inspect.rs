@@ -77,7 +77,14 @@ pub async fn inspect(
         ..Facts::default()
     };
     if role == MachineRole::ControlPlane {
-        let etcd = etcd::read(context, source, managed.cluster.as_ref(), connection).await?;
+        let etcd = etcd::read(
+            context,
+            source,
+            managed.cluster.as_ref(),
+            connection,
+            hostname.as_deref(),
+        )
+        .await?;
         facts.etcd = etcd.answer;
         facts.inspection.etcd_member_id = etcd.own;
         facts.inspection.etcd_members = etcd.members;

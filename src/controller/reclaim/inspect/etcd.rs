@@ -33,6 +33,7 @@ pub(super) async fn read(
     source: &Source,
     managed: Option<&Managed>,
     connection: &Connection,
+    hostname: Option<&str>,
 ) -> Result<Etcd, Trouble> {
     // etcd that is down hangs every call until its deadline: asked side by side.
     let (members, status, local) = tokio::join!(
@@ -71,6 +72,10 @@ pub(super) async fn read(
     } else {
         own_list
     };
+    let own_id = match own_id {
+        None if !answers => guessed(&listed, connection.address(), hostname),
+        known => known,
+    };
     Ok(Etcd {
         answer: if answers && !listed.is_empty() {
             EtcdAnswer::Answers
@@ -84,6 +89,21 @@ pub(super) async fn read(
             .map(|member| view(member, &healthy))
             .collect(),
     })
+}
+
+/// The machine's member in the list of the others, by address or host name, where etcd on the machine is down and does
+/// not say. Nothing is removed by it (FAULTS 14): it makes the assessment stricter and is shown to the person.
+fn guessed(listed: &[EtcdMember], address: IpAddr, hostname: Option<&str>) -> Option<u64> {
+    let here = listed
+        .iter()
+        .find(|member| hosts(&member.peer_urls).any(|host| host == address));
+    let named = || {
+        let hostname = hostname.filter(|name| !name.is_empty())?;
+        listed
+            .iter()
+            .find(|member| member.hostname.eq_ignore_ascii_case(hostname))
+    };
+    here.or_else(named).map(|member| member.id)
 }
 
 /// What one other control plane said.
@@ -174,16 +194,18 @@ fn approved_control_planes(context: &Context, cluster: &str, without: IpAddr) ->
 /// Addresses of the other members of a cluster that Ichor does not manage, as the machine names them. They are dialled with
 /// the pasted talosconfig, whose CA they have to show a certificate of.
 fn peers(members: &[EtcdMember], without: IpAddr) -> Vec<IpAddr> {
-    let hosts = members
-        .iter()
-        .flat_map(|member| &member.peer_urls)
-        .filter_map(|url| {
-            let url: http::Uri = url.parse().ok()?;
-            let host = url.host()?;
-            Some(host.parse::<NodeAddress>().ok()?.ip())
-        });
-    let unique: BTreeSet<IpAddr> = hosts.filter(|address| *address != without).collect();
+    let all = members.iter().flat_map(|member| hosts(&member.peer_urls));
+    let unique: BTreeSet<IpAddr> = all.filter(|address| *address != without).collect();
     unique.into_iter().collect()
+}
+
+/// The addresses in URLs; names are not looked up.
+fn hosts(urls: &[String]) -> impl Iterator<Item = IpAddr> {
+    urls.iter().filter_map(|url| {
+        let url: http::Uri = url.parse().ok()?;
+        let host = url.host()?;
+        Some(host.parse::<NodeAddress>().ok()?.ip())
+    })
 }
 
 fn view(member: &EtcdMember, healthy: &BTreeSet<u64>) -> EtcdMemberView {
@@ -218,6 +240,8 @@ mod tests {
             member("https://cp.example.com:2380"),
             member("nonsense"),
         ];
+        let six: IpAddr = "fc00:22::2".parse().expect("an address");
+        assert_eq!(guessed(&members, six, None), Some(0));
         let own: IpAddr = "10.5.0.2".parse().expect("an address");
         let found: Vec<String> = peers(&members, own)
             .iter()
