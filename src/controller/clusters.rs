@@ -135,11 +135,19 @@ impl Clusters {
         role: Role,
     ) -> Result<Credential, CredentialUnavailable> {
         let now = clock::now();
+        let defective = |error| match error {
+            MintError::Bundle(defect) => CredentialUnavailable::Bundle {
+                secret: managed.object.spec.secrets_bundle_ref.name.clone(),
+                defect,
+            },
+            error @ MintError::Sign(_) => error.into(),
+        };
         let client = self
             .certificates
-            .client(&managed.bundle, address, role, now)?;
-        let ca = managed.bundle.os_ca(now).map_err(MintError::from)?;
-        Ok(Credential::minted(ca, &client)?)
+            .client(&managed.bundle, address, role, now)
+            .map_err(defective)?;
+        let ca = managed.bundle.os_ca(now).map_err(MintError::from);
+        Ok(Credential::minted(ca.map_err(defective)?, &client)?)
     }
 
     /// The credential of a pasted talosconfig.

@@ -74,7 +74,14 @@ impl GroundCluster {
             certificate: kubernetes.ca.certificate.clone(),
             key: kubernetes.ca.key.clone(),
         };
-        let bundle = Bundle::around(&Authority::new(setup.os_ca, Some("talos"))?, &kubernetes_ca)?;
+        // A CA that has been in use: certificates are backdated, and never to before their CA.
+        let now = time::OffsetDateTime::now_utc();
+        let (since, until) = (
+            now - time::Duration::days(1),
+            now + time::Duration::days(3650),
+        );
+        let os_ca = Authority::valid(setup.os_ca, Some("talos"), since, until)?;
+        let bundle = Bundle::around(&os_ca, &kubernetes_ca)?;
         let fleet = Fleet::start(FleetSpec {
             clusters: vec![ClusterSpec {
                 name: setup.name.clone(),
