@@ -20,18 +20,21 @@ use std::process::ExitCode;
 
 /// Runs the controller until it is told to stop or something it needs ends.
 pub fn main(args: &ControllerArgs) -> ExitCode {
+    let logging = telemetry::start(args.log_format == LogFormat::Json, &args.log_filter);
+    if let Err(error) = logging {
+        eprintln!("ichor controller: {error:#}");
+        return ExitCode::FAILURE;
+    }
     match start(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(error = %format!("{error:#}"), "the controller ends");
-            eprintln!("ichor controller: {error:#}");
             ExitCode::FAILURE
         }
     }
 }
 
 fn start(args: &ControllerArgs) -> anyhow::Result<()> {
-    telemetry::start(args.log_format == LogFormat::Json, &args.log_filter)?;
     // Already installed only where this runs twice in one process, as tests may do.
     rustls::crypto::ring::default_provider()
         .install_default()

@@ -319,6 +319,7 @@ fn on_reclaim(
         }
         Change::Gone(request) => {
             changes.forget(&*request);
+            queue.forget(&request.name_any());
             // The receiver ends only with the process.
             gone.send(request).ok();
         }
@@ -338,26 +339,28 @@ fn on_cluster(
     );
     let mut changes = SpecChanges::default();
     move |change| {
-        let cluster = match change {
+        let name = match &change {
             Change::Applied(cluster) => {
-                if !changes.note(&*cluster) {
+                if !changes.note(&**cluster) {
                     return;
                 }
-                cluster
+                let name = cluster.name_any();
+                own.add(name.clone());
+                name
             }
             Change::Gone(cluster) => {
-                changes.forget(&*cluster);
-                cluster
+                changes.forget(&**cluster);
+                let name = cluster.name_any();
+                own.forget(&name);
+                name
             }
         };
-        let name = cluster.name_any();
         for request in context
             .reclaims
             .collect(|request| reclaim::waits_for(request, &name))
         {
             reclaims.add(request);
         }
-        own.add(name);
     }
 }
 

@@ -16,7 +16,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How often everything is looked at that nothing enqueued (DESIGN section 18, decision 7).
-const RESYNC: Duration = Duration::from_secs(10 * 3600);
+pub const RESYNC: Duration = Duration::from_secs(10 * 3600);
 
 /// What a reconciler is.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ where
     Ok(())
 }
 
-/// One reconcile; gives when the object is due again.
+/// One reconcile; gives when the object is due again, and nothing for one that is gone.
 async fn once<E: Display>(
     crew: &Crew,
     failures: &Failures,
@@ -83,7 +83,16 @@ async fn once<E: Display>(
             } else {
                 "success"
             };
-            (result, again.or_else(|| Some(jittered(RESYNC))))
+            (
+                result,
+                again.map(|again| {
+                    if again >= RESYNC {
+                        jittered(again)
+                    } else {
+                        again
+                    }
+                }),
+            )
         }
         Err(error) => {
             let pause = jittered(failures.pause(key));

@@ -31,7 +31,7 @@ struct LeaseLabels {
 /// A final phase of a reclaim.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct EndLabels {
-    reason: String,
+    phase: String,
 }
 
 /// The metrics of the reconcilers; a clone counts into the same families.
@@ -115,7 +115,7 @@ impl Metrics {
         );
         registry.register(
             "ichor_reclaims_ended",
-            "Reclaims that ended, by reason",
+            "Reclaims that ended, by phase",
             self.ended.clone(),
         );
         registry.register(
@@ -170,9 +170,9 @@ impl Metrics {
     }
 
     /// A reclaim ended.
-    pub fn reclaim_ended(&self, reason: &str) {
-        let reason = reason.to_owned();
-        self.ended.get_or_create(&EndLabels { reason }).inc();
+    pub fn reclaim_ended(&self, phase: &str) {
+        let phase = phase.to_owned();
+        self.ended.get_or_create(&EndLabels { phase }).inc();
     }
 
     /// How many objects of a controller's kind cannot be decoded.

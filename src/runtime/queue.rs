@@ -104,6 +104,15 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         self.changed.notify_one();
     }
 
+    /// Forgets a key that waits: its object is gone.
+    pub fn forget(&self, key: &K) {
+        let mut state = self.lock();
+        state.again.remove(key);
+        if let Some(at) = state.due.remove(key) {
+            state.order.remove(&(at, key.clone()));
+        }
+    }
+
     /// How many keys wait, due or not.
     pub fn len(&self) -> usize {
         self.lock().due.len()

@@ -36,7 +36,8 @@ impl Supervisor {
         self.tasks.spawn(async move { (name, task.await) });
     }
 
-    /// Runs until `shutdown` is done or a task ends; then stops the others, for at most `grace`.
+    /// Runs until `shutdown` is done, and then lets the tasks finish for at most `grace`. A task that ends before ends
+    /// the others at once.
     ///
     /// # Errors
     /// The error of the first task that ended unasked, or failed.
@@ -45,24 +46,25 @@ impl Supervisor {
         shutdown: impl Future<Output = ()>,
         grace: Duration,
     ) -> anyhow::Result<()> {
-        let first = tokio::select! {
-            () = shutdown => Ok(()),
-            ended = self.tasks.join_next() => match ended {
-                Some(ended) => Err(unasked(ended)),
-                None => Ok(()),
-            },
-        };
+        tokio::select! {
+            () = shutdown => {}
+            ended = self.tasks.join_next() => {
+                let failed = ended.map_or_else(|| anyhow::anyhow!("nothing runs"), unasked);
+                // Fail-stop: what is left may not act any longer than it must, so nothing is drained.
+                self.stop.cancel();
+                self.tasks.shutdown().await;
+                return Err(failed);
+            }
+        }
         self.stop.cancel();
         let drained = tokio::time::timeout(grace, self.drain()).await;
         self.tasks.shutdown().await;
-        match (first, drained) {
-            (Err(error), _) | (Ok(()), Ok(Err(error))) => Err(error),
-            (Ok(()), Ok(Ok(()))) => Ok(()),
-            (Ok(()), Err(_)) => Err(anyhow::anyhow!(
+        drained.unwrap_or_else(|_| {
+            Err(anyhow::anyhow!(
                 "some tasks did not stop within {} s and were ended",
                 grace.as_secs()
-            )),
-        }
+            ))
+        })
     }
 
     async fn drain(&mut self) -> anyhow::Result<()> {

@@ -6,12 +6,14 @@
 
 mod transition;
 
+use crate::runtime::clock;
 use crate::runtime::elector::{Attempt, Holder};
 use crate::runtime::fence::Fence;
 use crate::runtime::lease::Settings;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -53,6 +55,8 @@ pub enum Blocked {
 struct DisruptionLease {
     holder: Holder,
     held: bool,
+    /// When it is let go of by itself: its purpose is gone, and what it did may still be under way.
+    until: Option<Instant>,
 }
 
 /// The locks of this process.
@@ -114,7 +118,9 @@ impl DisruptionLocks {
         let lease = leases
             .entry((cluster.to_owned(), purpose.clone()))
             .or_insert_with(|| self.lease(cluster, purpose));
-        match lease.holder.attempt().await? {
+        // Bounded, because the renewal of the other locks waits behind it.
+        let attempt = tokio::time::timeout(self.settings.retry, lease.holder.attempt()).await;
+        match attempt.unwrap_or(Ok(Attempt::Raced))? {
             Attempt::Held => {
                 lease.held = true;
                 Ok(lease.holder.fence())
@@ -136,21 +142,47 @@ impl DisruptionLocks {
         }
     }
 
+    /// Whether this purpose holds the lock of `cluster`.
+    pub async fn holds(&self, cluster: &str, purpose: &Purpose) -> bool {
+        let leases = self.leases.lock().await;
+        let lease = leases.get(&(cluster.to_owned(), purpose.clone()));
+        lease.is_some_and(|lease| lease.held && lease.holder.fence().deadline().is_ok())
+    }
+
+    /// Lets go of every lock of a purpose after a while: it is gone, and what it did may still be under way.
+    pub async fn release_after(&self, purpose: &Purpose, delay: Duration) {
+        let until = clock::monotonic() + delay;
+        let mut leases = self.leases.lock().await;
+        for (_, lease) in leases.iter_mut().filter(|((_, by), _)| by == purpose) {
+            lease.until = Some(until);
+        }
+    }
+
     /// Lets go of every lock of a purpose.
     pub async fn release(&self, purpose: &Purpose) {
-        let mut leases = self.leases.lock().await;
-        let mine: Vec<_> = leases
-            .keys()
-            .filter(|(_, by)| by == purpose)
-            .cloned()
-            .collect();
-        for key in mine {
-            if let Some(mut lease) = leases.remove(&key)
-                && lease.held
-                && let Err(error) = lease.holder.release().await
-            {
-                tracing::warn!(cluster = %key.0, %error, "a disruption lock could not be released; it ends by itself");
-            }
+        let mine: Vec<_> = {
+            let mut leases = self.leases.lock().await;
+            let keys: Vec<_> = leases
+                .keys()
+                .filter(|(_, by)| by == purpose)
+                .cloned()
+                .collect();
+            keys.iter()
+                .filter_map(|key| leases.remove_entry(key))
+                .collect()
+        };
+        for ((cluster, _), lease) in mine {
+            self.let_go(&cluster, lease).await;
+        }
+    }
+
+    async fn let_go(&self, cluster: &str, mut lease: DisruptionLease) {
+        if !lease.held {
+            return;
+        }
+        let released = tokio::time::timeout(self.settings.renew_deadline, lease.holder.release());
+        if !matches!(released.await, Ok(Ok(()))) {
+            tracing::warn!(%cluster, "a disruption lock could not be released; it ends by itself");
         }
     }
 
@@ -165,12 +197,11 @@ impl DisruptionLocks {
                 () = tokio::time::sleep(self.settings.retry) => {}
             }
             self.renew_once().await;
+            self.release_late().await;
         }
-        let mut leases = self.leases.lock().await;
-        for (_, mut lease) in leases.drain().filter(|(_, lease)| lease.held) {
-            if let Err(error) = lease.holder.release().await {
-                tracing::warn!(%error, "a disruption lock could not be released; it ends by itself");
-            }
+        let all: Vec<_> = self.leases.lock().await.drain().collect();
+        for ((cluster, _), lease) in all {
+            self.let_go(&cluster, lease).await;
         }
         Ok(())
     }
@@ -195,12 +226,27 @@ impl DisruptionLocks {
         }
     }
 
+    async fn release_late(&self) {
+        let now = clock::monotonic();
+        let late: Vec<Purpose> = {
+            let leases = self.leases.lock().await;
+            let late = leases
+                .iter()
+                .filter(|(_, lease)| lease.until.is_some_and(|until| until <= now));
+            late.map(|((_, by), _)| by.clone()).collect()
+        };
+        for purpose in late {
+            self.release(&purpose).await;
+        }
+    }
+
     fn lease(&self, cluster: &str, purpose: &Purpose) -> DisruptionLease {
         let api: Api<Lease> = Api::namespaced(self.client.client.clone(), &self.client.namespace);
         let identity = format!("{} {}", purpose.name, self.process);
         DisruptionLease {
             holder: Holder::new(api, lease_name(cluster), identity, self.settings),
             held: false,
+            until: None,
         }
     }
 

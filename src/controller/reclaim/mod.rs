@@ -21,6 +21,7 @@ mod watching;
 
 use crate::controller::context::Context;
 use crate::controller::lock::Purpose;
+use crate::controller::workers::RESYNC;
 use ichor_crds::conditions::OVERDUE;
 use ichor_crds::conditions::reclaim as reason;
 use ichor_crds::{MachineReclaim, MachineReclaimSpec, MachineReclaimStatus, NodeAddress};
@@ -47,7 +48,7 @@ pub async fn reconcile(context: &Context, name: &str) -> anyhow::Result<Option<D
     let step = decide::next(&snapshot, &context.settings);
     tracing::debug!(request = name, ?step, "decided");
     match act::carry_out(context, &snapshot, step).await {
-        Ok(again) => Ok(again),
+        Ok(again) => Ok(Some(again.unwrap_or(RESYNC))),
         Err(trouble) => act::report(context, &snapshot.request, trouble).await,
     }
 }
@@ -73,11 +74,21 @@ fn ended(context: &Context, name: &str) -> Option<Duration> {
 /// A request was deleted: what was sent is not recalled, and an Event says so (DESIGN section 18, decision 15). There is no
 /// finalizer, so that a request can always be deleted.
 pub async fn deleted(context: &Context, request: &MachineReclaim) {
-    context.locks.release(&purpose(request)).await;
     let status = request.status.clone().unwrap_or_default();
+    let gone = left_the_cluster(&status);
     let Some(record) = status.reset.filter(|_| !status.phase.is_final()) else {
+        context.locks.release(&purpose(request)).await;
         return;
     };
+    if gone {
+        context.locks.release(&purpose(request)).await;
+    } else {
+        // Nobody follows the member any more, and it may still be leaving: the others wait as long as a reset may take.
+        context
+            .locks
+            .release_after(&purpose(request), context.settings.overdue)
+            .await;
+    }
     let at = record
         .recorded_at
         .map(|at| at.0.to_string())

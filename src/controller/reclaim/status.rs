@@ -66,6 +66,7 @@ impl Draft {
             }
             _ => wait.message.clone(),
         };
+        self.clear(UUID_MISMATCH);
         self.set(WAITING, true, wait.reason, &message);
         self.running()
     }

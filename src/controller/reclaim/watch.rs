@@ -63,6 +63,9 @@ async fn keep_lock(context: &Context, request: &MachineReclaim, status: &Machine
     let Some(cluster) = cluster.filter(|_| !left_the_cluster(status)) else {
         return;
     };
+    if context.locks.holds(&cluster, &purpose(request)).await {
+        return;
+    }
     if let Err(error) = context
         .locks
         .acquire_disruptive_lock(&cluster, &purpose(request))

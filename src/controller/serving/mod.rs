@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// Between two looks while the process is ready: the wall clock counts, not a timer of months.
-const PAUSE: Duration = Duration::from_secs(15);
+const PAUSE: Duration = Duration::from_secs(5);
 /// Between two looks while it is not.
 const PAUSE_UNREADY: Duration = Duration::from_secs(1);
 /// For one look, so that a slow API server is reported and not waited for.
