@@ -263,3 +263,25 @@ async fn faults_30_no_secret_stands_in_anything_that_can_be_read() -> Result<()>
     let audit = std::fs::read_to_string(plane.audit_log())?;
     sentinels.are_not_in("the audit log", &audit)
 }
+
+#[test]
+fn a_secret_is_found_in_each_of_its_forms() -> Result<()> {
+    let body = "MC4CAQAwBQYDK2VwBCIEINDsbnVLNPGZPbDcyYVZjUoMfHYBcxYo0YqWCwxVYkFl";
+    let pem =
+        format!("-----BEGIN ED25519 PRIVATE KEY-----\n{body}\n-----END ED25519 PRIVATE KEY-----\n");
+    let mut sentinels = Sentinels::default();
+    let yaml = format!(
+        "certs: {{os: {{crt: aXMgbm8gc2VjcmV0LCBzaG93IGl0, key: {}}}}}",
+        STANDARD.encode(&pem)
+    );
+    sentinels.add_all("bundle", &yaml)?;
+    for text in [
+        pem.as_str(),
+        body,
+        &STANDARD.encode(&pem),
+        &format!("a {body} b"),
+    ] {
+        ensure!(sentinels.are_not_in("a text", text).is_err(), "{text}");
+    }
+    sentinels.are_not_in("a text", "aXMgbm8gc2VjcmV0LCBzaG93IGl0")
+}

@@ -13,10 +13,10 @@ mod takeover;
 mod watches;
 
 use anyhow::Result;
-use ichor_ground::controller::{free_address, install};
+use ichor_ground::controller::install;
 use ichor_ground::pki::KubernetesCa;
 use ichor_ground::{ControlPlane, Replicas};
-use std::net::SocketAddr;
+use std::net::TcpListener;
 use std::sync::Arc;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
@@ -45,22 +45,22 @@ impl std::ops::Deref for Turn {
 /// No replica yet, started with these flags in place of the ground's.
 async fn replicas(flags: &[(&str, &str)]) -> Result<Turn> {
     static ALONE: Mutex<()> = Mutex::const_new(());
-    static PLANE: OnceCell<(Arc<ControlPlane>, SocketAddr)> = OnceCell::const_new();
+    static PLANE: OnceCell<(Arc<ControlPlane>, TcpListener)> = OnceCell::const_new();
     let alone = ALONE.lock().await;
     let started = PLANE.get_or_try_init(|| async {
         let plane = ControlPlane::start(KubernetesCa::generate()?).await?;
-        let service = free_address()?;
-        install(&plane.kubectl(), service.port()).await?;
+        let service = TcpListener::bind("127.0.0.1:0")?;
+        install(&plane.kubectl(), service.local_addr()?.port()).await?;
         anyhow::Ok((Arc::new(plane), service))
     });
     let (plane, service) = started.await?;
-    let mut replicas = Replicas::over(Arc::clone(plane), *service, common::ichor()).await?;
+    let mut replicas = Replicas::over(Arc::clone(plane), service, common::ichor())?;
     for (flag, value) in flags {
         replicas.options = replicas.options.clone().with(flag, value);
     }
     Ok(Turn {
         replicas,
-        webhook: service.port(),
+        webhook: service.local_addr()?.port(),
         _alone: alone,
     })
 }

@@ -10,7 +10,7 @@ use crate::{
     ClusterSetup, ControlPlane, Controller, ControllerOptions, GroundCluster, Kubectl, eventually,
 };
 use anyhow::Result;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -42,18 +42,18 @@ impl Replicas {
     /// A control plane with Ichor installed and no replica.
     pub async fn start(ichor: &Path) -> Result<Self> {
         let plane = ControlPlane::start(KubernetesCa::generate()?).await?;
-        let service = free_address()?;
-        install(&plane.kubectl(), service.port()).await?;
-        Self::over(Arc::new(plane), service, ichor).await
+        let service = TcpListener::bind("127.0.0.1:0")?;
+        install(&plane.kubectl(), service.local_addr()?.port()).await?;
+        Self::over(Arc::new(plane), &service, ichor)
     }
 
-    /// No replica yet over a control plane with Ichor installed, whose webhook configurations name `service`.
-    pub async fn over(plane: Arc<ControlPlane>, service: SocketAddr, ichor: &Path) -> Result<Self> {
+    /// No replica yet over a control plane with Ichor installed, whose webhook configurations name the port of `service`.
+    pub fn over(plane: Arc<ControlPlane>, service: &TcpListener, ichor: &Path) -> Result<Self> {
         static STARTED: AtomicUsize = AtomicUsize::new(0);
         Ok(Self {
             plane,
             options: ControllerOptions::new(ichor, free_address()?),
-            service: Service::start(service).await?,
+            service: Service::start(service)?,
             started: &STARTED,
         })
     }

@@ -10,32 +10,23 @@ use tokio::task::JoinHandle;
 /// A running Service.
 #[derive(Debug)]
 pub struct Service {
-    address: SocketAddr,
     endpoints: watch::Sender<Vec<SocketAddr>>,
     task: JoinHandle<()>,
 }
 
 impl Service {
-    /// Starts a Service without endpoints at `address`.
-    pub async fn start(address: SocketAddr) -> Result<Self> {
-        let listener = TcpListener::bind(address).await?;
-        let address = listener.local_addr()?;
+    /// Starts a Service without endpoints on a listener, which its owner may keep for the next one.
+    pub fn start(listener: &std::net::TcpListener) -> Result<Self> {
+        let listener = listener.try_clone()?;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
         let (endpoints, seen) = watch::channel(Vec::new());
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(forward(stream, seen.clone()));
             }
         });
-        Ok(Self {
-            address,
-            endpoints,
-            task,
-        })
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+        Ok(Self { endpoints, task })
     }
 
     /// A replica is ready.
