@@ -67,13 +67,22 @@ async fn look_first(context: &Context, snapshot: &Snapshot) -> Result<Option<Dur
             .finish(),
     )
     .await?;
-    let (_, facts, assessment) = look(context, &request, &context.dialer).await?;
-    let draft = Draft::of(&request, clock::now()).inspected(&facts, &assessment);
-    let mut me = Rival::of(&request);
+    let shown = show(context, snapshot, &request).await;
+    or_report(context, &request, shown).await
+}
+
+async fn show(
+    context: &Context,
+    snapshot: &Snapshot,
+    request: &MachineReclaim,
+) -> Result<Option<Duration>, Trouble> {
+    let (_, facts, assessment) = look(context, request, &context.dialer).await?;
+    let draft = Draft::of(request, clock::now()).inspected(&facts, &assessment);
+    let mut me = Rival::of(request);
     me.uuid = facts.inspection.identity.system_uuid();
     let refused = decide::busy(&me, &snapshot.rivals).or_else(|| refusal(&assessment));
     if let Some(ending) = refused {
-        write(context, &request, draft.ended(&ending).finish()).await?;
+        write(context, request, draft.ended(&ending).finish()).await?;
         return Ok(Some(context.settings.history));
     }
     let name = assessment.cluster_name_needed.as_deref();
@@ -83,7 +92,7 @@ async fn look_first(context: &Context, snapshot: &Snapshot) -> Result<Option<Dur
     } else {
         &consent
     });
-    write(context, &request, draft.finish()).await?;
+    write(context, request, draft.finish()).await?;
     // What was typed before the first look counts now that the look is shown.
     Ok((consent == Consent::Given).then_some(Duration::ZERO))
 }
@@ -115,6 +124,20 @@ pub(super) async fn look(
         approved: &approved,
     });
     Ok((connection, facts, assessment))
+}
+
+/// Reports trouble on the request as it was last written: a status made from an older version would not be taken.
+pub(super) async fn or_report(
+    context: &Context,
+    request: &MachineReclaim,
+    outcome: Result<Option<Duration>, Trouble>,
+) -> Result<Option<Duration>, Trouble> {
+    match outcome {
+        Ok(again) => Ok(again),
+        Err(trouble) => report(context, request, trouble)
+            .await
+            .map_err(Trouble::Transient),
+    }
 }
 
 /// Writes what keeps a request from going on; gives when to look again.

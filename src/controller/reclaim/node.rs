@@ -95,14 +95,15 @@ fn missing(request: &MachineReclaim, name: &str) -> NodeStep {
     let status = request.status.as_ref();
     let known = status
         .and_then(|status| status.inspection.as_ref())
-        .and_then(|seen| seen.node.as_ref())
-        .filter(|node| node.name != name);
+        .and_then(|seen| seen.node.as_ref());
     match known {
-        Some(node) => leave(&format!(
+        Some(node) if node.name != name => leave(&format!(
             "Kubernetes node {0} was left, because it has not the machine's host name {name}: kubectl delete node {0}",
             node.name
         )),
-        None => leave(&format!("there is no Kubernetes node {name}")),
+        // Deleted by whoever was here before and could not say so any more, or by a person.
+        Some(node) if node.matches => leave(&format!("Kubernetes node {name} is gone")),
+        _ => leave(&format!("there is no Kubernetes node {name}")),
     }
 }
 

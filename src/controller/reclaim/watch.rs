@@ -1,6 +1,6 @@
 //! Follows a machine whose reset is recorded, and finishes what is left to do when it is back.
 
-use super::act::write;
+use super::act::{or_report, write};
 use super::decide::{self, Ending, Snapshot, Wait};
 use super::node::{self, NodeSight, NodeStep};
 use super::status::Draft;
@@ -51,7 +51,8 @@ pub(super) async fn watch(
             let draft = Draft::of(request, now).watched(progress, false);
             let request = write(context, request, draft.finish()).await?;
             context.locks.release(&purpose(&request)).await;
-            finish(context, &request, &sight).await
+            let finished = finish(context, &request, &sight).await;
+            or_report(context, &request, finished).await
         }
     }
 }
