@@ -82,7 +82,7 @@ impl KubernetesAccess {
     /// "`self` is refused when the API server's root CA is not the bundle's" (DESIGN section 18, decision 12): else a
     /// Node of another cluster that happens to have the name would be looked at.
     fn own_cluster(&self, cluster: &Managed) -> Result<Client, AccessRefused> {
-        let ca = self.ca(cluster)?;
+        let ca = kubernetes_ca(cluster)?;
         if self.roots.iter().any(|root| root.as_slice() == ca) {
             Ok(self.own.clone())
         } else {
@@ -129,15 +129,16 @@ impl KubernetesAccess {
         let local = host.parse::<NodeAddress>().is_ok_and(NodeAddress::is_local);
         self.allow_local_addresses || !local
     }
+}
 
-    fn ca(&self, cluster: &Managed) -> Result<Vec<u8>, AccessRefused> {
-        let ca = cluster.bundle.kubernetes_ca(clock::now());
-        ca.map(|ca| ca.certificate_der().to_vec())
-            .map_err(|error| AccessRefused::Bundle {
-                cluster: cluster.name.clone(),
-                why: error.to_string(),
-            })
-    }
+/// The Kubernetes CA of a cluster's bundle, DER.
+fn kubernetes_ca(cluster: &Managed) -> Result<Vec<u8>, AccessRefused> {
+    let ca = cluster.bundle.kubernetes_ca(clock::now());
+    ca.map(|ca| ca.certificate_der().to_vec())
+        .map_err(|error| AccessRefused::Bundle {
+            cluster: cluster.name.clone(),
+            why: error.to_string(),
+        })
 }
 
 /// The Kubernetes Nodes of one cluster.

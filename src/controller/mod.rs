@@ -8,6 +8,7 @@ mod events;
 mod kubernetes;
 mod lock;
 mod reclaim;
+mod reconcilers;
 mod run;
 mod serving;
 mod store;

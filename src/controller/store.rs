@@ -161,7 +161,7 @@ impl<K: Kind> Feeder<K> {
             self.writer.apply_watcher_event(&event);
             match event {
                 Event::Apply(object) | Event::InitApply(object) => {
-                    self.applied(object, &mut on).await
+                    self.applied(object, &mut on).await;
                 }
                 Event::Delete(object) => self.gone(object, &mut on),
                 Event::InitDone => {

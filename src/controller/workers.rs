@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 /// First pause after an error; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// How often everything is looked at that nothing enqueued (DESIGN section 18, decision 7).
-pub const RESYNC: Duration = Duration::from_secs(10 * 3600);
+pub const RESYNC: Duration = Duration::from_hours(10);
 
 /// What a reconciler is.
 #[derive(Clone, Debug)]

@@ -154,7 +154,7 @@ impl Holder {
                     tracing::warn!(lease = %self.name, %error, "the lease could not be written");
                 }
                 Err(_) => {
-                    tracing::warn!(lease = %self.name, "the API server did not answer in time")
+                    tracing::warn!(lease = %self.name, "the API server did not answer in time");
                 }
             }
             if held && self.fence.deadline().is_err() {

@@ -114,7 +114,7 @@ pub fn held(previous: Option<&Lease>, me: &str, settings: &Settings, now: Timest
     LeaseSpec {
         holder_identity: Some(me.to_owned()),
         lease_duration_seconds: Some(whole_seconds(settings.duration)),
-        acquire_time: acquired.filter(|_| mine).or_else(|| Some(MicroTime(now))),
+        acquire_time: acquired.filter(|_| mine).or(Some(MicroTime(now))),
         renew_time: Some(MicroTime(now)),
         lease_transitions: Some(if mine || previous.is_none() {
             transitions

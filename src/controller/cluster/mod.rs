@@ -13,7 +13,7 @@ use kube::api::PostParams;
 use std::time::Duration;
 
 /// How often a bundle that is fine is read again: Secrets are not watched, so that no right to list them is needed.
-const AGAIN: Duration = Duration::from_secs(600);
+const AGAIN: Duration = Duration::from_mins(10);
 
 /// Reconciles the cluster of a name.
 ///

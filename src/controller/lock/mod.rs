@@ -217,10 +217,10 @@ impl DisruptionLocks {
                     lease.held = false;
                 }
                 Ok(Err(error)) => {
-                    tracing::warn!(%cluster, %error, "a disruption lock could not be renewed")
+                    tracing::warn!(%cluster, %error, "a disruption lock could not be renewed");
                 }
                 Err(_) => {
-                    tracing::warn!(%cluster, "a disruption lock could not be renewed in time")
+                    tracing::warn!(%cluster, "a disruption lock could not be renewed in time");
                 }
             }
         }

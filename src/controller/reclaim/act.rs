@@ -116,7 +116,8 @@ pub(super) async fn look(
     let spec = &request.spec;
     let source = inspect::source(context, spec).await?;
     let connection = dialer.connect(address(spec)?, &source.credential).await?;
-    let facts = inspect::inspect(context, spec, &source, &connection).await?;
+    // On the heap: many calls at once make a large future.
+    let facts = Box::pin(inspect::inspect(context, spec, &source, &connection)).await?;
     let approved = observe::approved(context, facts.inspection.identity.system_uuid()).await?;
     let assessment = assess(&Case {
         spec,
@@ -156,9 +157,8 @@ pub async fn report(
         }
     };
     match write(context, request, draft.finish()).await {
-        Ok(_) => Ok(Some(again)),
         Err(Trouble::Transient(error)) => Err(error),
-        Err(Trouble::Wait(_) | Trouble::End(_)) => Ok(Some(again)),
+        Ok(_) | Err(Trouble::Wait(_) | Trouble::End(_)) => Ok(Some(again)),
     }
 }
 

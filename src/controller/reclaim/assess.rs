@@ -66,14 +66,14 @@ pub fn assess(case: &Case) -> Assessment {
         match verdict {
             Verdict::Refuse(text) => assessment.refusals.push(text),
             Verdict::Warn(text) => assessment.warnings.push(text),
-            Verdict::Forced(text) => force(case, &mut assessment, text),
+            Verdict::Forced(text) => force(case, &mut assessment, &text),
         }
     }
     assessment
 }
 
 /// "… is refused unless --force and the typed cluster name" (record 0136, "Quorum").
-fn force(case: &Case, assessment: &mut Assessment, text: String) {
+fn force(case: &Case, assessment: &mut Assessment, text: &str) {
     let name = cluster_name(case);
     if case.spec.force == Some(true) {
         assessment.warnings.push(format!("forced: {text}"));

@@ -172,10 +172,9 @@ fn keep(snapshot: &Snapshot, status: &MachineReclaimStatus, settings: &Settings)
         return Step::Rest(None);
     };
     let age = elapsed(ended.0, snapshot.now);
-    if age >= settings.history {
-        Step::Prune
-    } else {
-        Step::Rest(Some(settings.history - age))
+    match settings.history.checked_sub(age) {
+        Some(rest) if !rest.is_zero() => Step::Rest(Some(rest)),
+        _ => Step::Prune,
     }
 }
 

@@ -47,7 +47,8 @@ pub async fn reconcile(context: &Context, name: &str) -> anyhow::Result<Option<D
     };
     let step = decide::next(&snapshot, &context.settings);
     tracing::debug!(request = name, ?step, "decided");
-    match act::carry_out(context, &snapshot, step).await {
+    // On the heap: the workers hold many of these.
+    match Box::pin(act::carry_out(context, &snapshot, step)).await {
         Ok(again) => Ok(Some(again.unwrap_or(RESYNC))),
         Err(trouble) => act::report(context, &snapshot.request, trouble).await,
     }
@@ -93,12 +94,12 @@ pub async fn deleted(context: &Context, request: &MachineReclaim) {
         .recorded_at
         .map(|at| at.0.to_string())
         .unwrap_or_default();
-    let node = status.inspection.as_ref().and_then(node::name_of);
-    let node = node
+    let left = status.inspection.as_ref().and_then(node::name_of);
+    let left = left
         .map(|name| format!(" Its Kubernetes Node is left: kubectl delete node {name}"))
         .unwrap_or_default();
     let note = format!(
-        "the reset of machine {} ({}) was recorded at {at}; deleting the request recalls nothing that was sent, and Ichor does not follow the machine any more.{node}",
+        "the reset of machine {} ({}) was recorded at {at}; deleting the request recalls nothing that was sent, and Ichor does not follow the machine any more.{left}",
         record.identity.uuid, request.spec.address
     );
     context

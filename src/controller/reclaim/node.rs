@@ -43,8 +43,8 @@ pub enum NodeStep {
     Leave(String),
 }
 
-/// Decides. `uuid` is what the machine in maintenance mode said a moment ago.
-pub fn decide(request: &MachineReclaim, uuid: Option<SystemUuid>, sight: NodeSight) -> NodeStep {
+/// Decides. `machine` is what the machine in maintenance mode said a moment ago.
+pub fn decide(request: &MachineReclaim, machine: Option<SystemUuid>, sight: NodeSight) -> NodeStep {
     let (name, uid, resource_version, system_uuid) = match sight {
         NodeSight::NotManaged => {
             return leave("no Kubernetes Node was touched: Ichor does not manage its cluster");
@@ -67,15 +67,15 @@ pub fn decide(request: &MachineReclaim, uuid: Option<SystemUuid>, sight: NodeSig
         .confirm_uuid
         .as_deref()
         .and_then(|typed| typed.parse::<SystemUuid>().ok());
-    if typed.is_none() || typed != uuid {
+    if typed.is_none() || typed != machine {
         return leave(&format!(
             "Kubernetes node {name} was left, because nobody confirmed this machine: kubectl delete node {name}"
         ));
     }
     // The swapped byte order counts because the name agrees as well (DESIGN section 18, decision 9).
-    let matches = system_uuid
-        .parse::<SystemUuid>()
-        .is_ok_and(|node| uuid.is_some_and(|uuid| uuid.is_distinctive() && uuid.same_board(node)));
+    let matches = system_uuid.parse::<SystemUuid>().is_ok_and(|node| {
+        machine.is_some_and(|machine| machine.is_distinctive() && machine.same_board(node))
+    });
     if matches {
         NodeStep::Delete {
             name,

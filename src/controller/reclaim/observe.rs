@@ -15,6 +15,7 @@ use ichor_crds::{
 use ichor_talos::{Class, Connection, Fingerprint, Kind, TalosError};
 use kube::ResourceExt;
 use kube::api::ListParams;
+use kube::core::DeserializeGuard;
 use std::net::IpAddr;
 
 /// Requests per page.
@@ -23,7 +24,7 @@ const PAGE: u32 = 500;
 /// The snapshot of one reconcile; `None` when the request is gone or cannot be decoded.
 pub async fn snapshot(context: &Context, name: &str) -> Result<Option<Snapshot>, Trouble> {
     let found: Option<Guarded<MachineReclaim>> = context.requests.get_opt(name).await?;
-    let Some(Ok(request)) = found.map(|found| found.0) else {
+    let Some(DeserializeGuard(Ok(request))) = found else {
         return Ok(None);
     };
     let named = request.spec.cluster_ref.as_ref();
@@ -65,15 +66,12 @@ pub async fn approved(
         return Ok(approved);
     };
     for name in [uuid.to_string(), uuid.swapped().to_string()] {
-        match context
-            .machines_live
-            .get_opt(&name)
-            .await?
-            .map(|found| found.0)
-        {
-            Some(Ok(machine)) if machine.is_approved() => approved.extend(view(&machine)),
-            None | Some(Ok(_)) => {}
-            Some(Err(_)) => {
+        match context.machines_live.get_opt(&name).await? {
+            Some(DeserializeGuard(Ok(machine))) if machine.is_approved() => {
+                approved.extend(view(&machine));
+            }
+            None | Some(DeserializeGuard(Ok(_))) => {}
+            Some(DeserializeGuard(Err(_))) => {
                 return Err(Trouble::Wait(Wait::new(
                     reason::NOT_READY,
                     format!(
@@ -116,7 +114,7 @@ pub async fn sight(
     address: IpAddr,
 ) -> Sight {
     let source = inspect::source(context, &request.spec).await.ok();
-    let here = at_address(context, source.as_ref(), address).await;
+    let here = Box::pin(at_address(context, source.as_ref(), address)).await;
     let is_ours = match &here {
         Sight::Maintenance { identity, .. } | Sight::Configured { identity, .. } => {
             record.identity.compare(identity) == IdentityMatch::Same
@@ -135,7 +133,7 @@ async fn at_address(context: &Context, source: Option<&Source>, address: IpAddr)
         return in_maintenance(context, address, None).await;
     };
     match context.dialer.connect(address, &source.credential).await {
-        Ok(connection) => configured(&connection)
+        Ok(connection) => Box::pin(configured(&connection))
             .await
             .unwrap_or_else(|error| unseen(&error)),
         Err(error) if matches!(error.kind(), Kind::Maintenance | Kind::WrongCa) => {

@@ -18,6 +18,7 @@ use ichor_crds::{MachineReclaim, ResetRecord};
 use ichor_talos::{Connection, Outcome, ResetRequest, TalosError};
 use kube::ResourceExt;
 use kube::api::PostParams;
+use kube::core::DeserializeGuard;
 use std::time::Duration;
 
 /// Resets the machine of a request whose consent was given.
@@ -38,6 +39,7 @@ pub(super) async fn reset(
     }
     match outcome? {
         Sent::Recorded => Ok(Some(context.settings.watch)),
+        Sent::TakenBack => Ok(Some(context.settings.recheck)),
         Sent::Step(step) => match step {
             Step::AwaitPerson(consent) => {
                 let draft = Draft::of(&snapshot.request, clock::now()).awaiting(&consent);
@@ -74,6 +76,8 @@ async fn acquire(
 enum Sent {
     /// The reset is recorded; it may have been sent.
     Recorded,
+    /// It is not any more: the request provably was not carried out.
+    TakenBack,
     /// It is not; another step follows.
     Step(Step),
 }
@@ -115,7 +119,7 @@ async fn put_record(
 ) -> Result<Option<MachineReclaim>, Trouble> {
     let name = request.name_any();
     let live: Option<Guarded<MachineReclaim>> = context.requests.get_opt(&name).await?;
-    let Some(Ok(live)) = live.map(|live| live.0) else {
+    let Some(DeserializeGuard(Ok(live))) = live else {
         return Ok(None);
     };
     let unchanged = live.metadata.uid == request.metadata.uid
@@ -193,7 +197,7 @@ async fn take_back(
 ) -> Result<Sent, Trouble> {
     let draft = Draft::of(recorded, clock::now()).not_sent(wait);
     match write(context, recorded, draft.finish()).await {
-        Ok(_) => Ok(Sent::Step(Step::Wait(wait.clone()))),
+        Ok(_) => Ok(Sent::TakenBack),
         Err(_) => Ok(Sent::Recorded),
     }
 }
