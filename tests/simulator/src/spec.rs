@@ -198,6 +198,8 @@ pub struct Timings {
     pub learner: u64,
     /// From Reset's answer to stage `resetting`.
     pub reset_begin: u64,
+    /// How long `rebooting` or `shutting down` is served.
+    pub reboot_serve: u64,
     /// How long `resetting` is served after the member left.
     pub reset_serve: u64,
     /// From the drop of the API to power off or restart.
@@ -231,6 +233,7 @@ impl Default for Timings {
             etcd: 150,
             learner: 100,
             reset_begin: 20,
+            reboot_serve: 30,
             reset_serve: 150,
             stop: 50,
             down: 200,
@@ -257,6 +260,7 @@ impl Timings {
             etcd: 4000,
             learner: 2500,
             reset_begin: 30,
+            reboot_serve: 100,
             reset_serve: 2000,
             stop: 3000,
             down: 5000,

@@ -158,7 +158,7 @@ async fn leave(node: &Arc<Node>) -> Result<Reply, Status> {
     let id = node.read(|state| state.member).unwrap_or_default();
     loop {
         match node.leave_etcd() {
-            Ok(()) => {
+            Ok(_) => {
                 node.change(|state| state.member = None);
                 return Ok(empty());
             }

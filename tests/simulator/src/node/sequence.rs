@@ -56,8 +56,11 @@ impl Node {
             let node = Arc::clone(self);
             self.spawn(async move {
                 tokio::time::sleep(ms(node.shared.timings.reset_begin)).await;
-                node.change(|state| state.stage = Stage::Rebooting);
-                tokio::time::sleep(ms(node.shared.timings.reset_begin)).await;
+                node.change(|state| {
+                    state.stage = Stage::Rebooting;
+                    state.unmet.clear();
+                });
+                tokio::time::sleep(ms(node.shared.timings.reboot_serve)).await;
                 node.stop_services().await;
                 node.restart().await;
             });
@@ -72,8 +75,11 @@ impl Node {
             let node = Arc::clone(self);
             self.spawn(async move {
                 tokio::time::sleep(ms(node.shared.timings.reset_begin)).await;
-                node.change(|state| state.stage = Stage::ShuttingDown);
-                tokio::time::sleep(ms(node.shared.timings.reset_begin)).await;
+                node.change(|state| {
+                    state.stage = Stage::ShuttingDown;
+                    state.unmet.clear();
+                });
+                tokio::time::sleep(ms(node.shared.timings.reboot_serve)).await;
                 node.stop_services().await;
                 node.lose_power();
             });
@@ -88,14 +94,18 @@ impl Node {
             state.stage = Stage::Resetting;
             state.unmet.clear();
         });
-        if plan.graceful && self.read(super::State::is_control_plane) && self.leave_etcd_patiently().await.is_err() {
-            // A failed sequence is fatal: the API drops at once, services stop, and Talos reboots by itself.
-            self.stop_services().await;
-            tokio::time::sleep(ms(timings.failure)).await;
-            return self.restart().await;
-        }
-        tokio::time::sleep(ms(timings.reset_serve)).await;
-        if plan.graceful {
+        if plan.graceful && self.read(super::State::is_control_plane) {
+            match self.leave_etcd_patiently().await {
+                // A failed sequence is fatal: the API drops at once, services stop, and Talos reboots by itself.
+                Err(_) => {
+                    self.stop_services().await;
+                    tokio::time::sleep(ms(timings.failure)).await;
+                    return self.restart().await;
+                }
+                // Only leaving etcd takes long enough for `resetting` to be served with the member already gone.
+                Ok(true) => tokio::time::sleep(ms(timings.reset_serve)).await,
+                Ok(false) => {}
+            }
             self.change(|state| state.member = None);
         }
         self.stop_services().await;
@@ -108,7 +118,7 @@ impl Node {
     }
 
     /// Leaves etcd, trying again while it is unhealthy.
-    async fn leave_etcd_patiently(&self) -> Result<(), RemoveError> {
+    async fn leave_etcd_patiently(&self) -> Result<bool, RemoveError> {
         let timings = &self.shared.timings;
         let deadline = Instant::now() + ms(timings.leave_timeout);
         loop {
@@ -123,14 +133,17 @@ impl Node {
 
     /// Leaves etcd: the member goes and its process stops. Its data stays until the caller empties it, so a reboot that
     /// comes in between finds data of a member that is gone and etcd crash-loops, as seen on a real node.
-    pub(crate) fn leave_etcd(&self) -> Result<(), RemoveError> {
-        let Some(id) = self.read(|state| state.member) else { return Ok(()) };
-        match self.with_etcd(|etcd| etcd.remove(id)) {
-            Ok(()) | Err(RemoveError::NotFound) => {}
+    ///
+    /// Tells whether there was a member to leave.
+    pub(crate) fn leave_etcd(&self) -> Result<bool, RemoveError> {
+        let Some(id) = self.read(|state| state.member) else { return Ok(false) };
+        let left = match self.with_etcd(|etcd| etcd.remove(id)) {
+            Ok(()) => true,
+            Err(RemoveError::NotFound) => false,
             Err(error) => return Err(error),
-        }
+        };
         self.change(|state| state.etcd_running = false);
-        Ok(())
+        Ok(left)
     }
 
     async fn stop_services(&self) {

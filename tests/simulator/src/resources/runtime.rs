@@ -97,6 +97,11 @@ impl Service {
         Self { state: "Waiting", message: "Waiting for volumes to be mounted", ..Self::preparing(id) }
     }
 
+    fn crashing(id: &'static str) -> Self {
+        let message = "Error running Containerd(etcd), going to restart until it succeeds";
+        Self { state: "Waiting", message, healthy: false, last_message: "service not running", ..Self::running(id) }
+    }
+
     fn unhealthy(id: &'static str) -> Self {
         Self { healthy: false, last_message: "context deadline exceeded", ..Self::running(id) }
     }
@@ -124,6 +129,7 @@ pub fn services(node: &Node) -> Vec<Service> {
         services.push(match (etcd, etcd_unhealthy(node)) {
             (true, false) => Service::running("etcd"),
             (true, true) => Service::unhealthy("etcd"),
+            (false, _) if etcd_crashes(node) => Service::crashing("etcd"),
             (false, _) => Service::preparing("etcd"),
         });
     }
@@ -135,6 +141,11 @@ pub fn services(node: &Node) -> Vec<Service> {
         services.push(Service::running("trustd"));
     }
     services
+}
+
+/// Its data belongs to a member that was removed.
+fn etcd_crashes(node: &Node) -> bool {
+    node.read(|state| state.member).is_some_and(|id| node.with_etcd(|etcd| etcd.member(id).is_none()))
 }
 
 /// Quorum has been lost for so long that the health check of a running etcd fails.

@@ -6,9 +6,11 @@
 mod support;
 
 mod compare;
+mod handshake;
 mod reasons;
 mod record;
 mod scene;
+mod timeline;
 
 use std::io::Write;
 use std::time::Duration;
@@ -68,6 +70,7 @@ async fn maintenance(report: &mut Report) {
     let file = "01-maintenance.jsonl";
     let lines = record::read(file);
     let scene = Scene::new(1, &[2]).await;
+    handshake::replay(&scene, file, &lines, report).await;
     replay(&scene, file, &calls(&lines), report).await;
 }
 
@@ -76,6 +79,7 @@ async fn not_bootstrapped(report: &mut Report) {
     let lines = record::read(file);
     let scene = Scene::new(2, &[3]).await;
     scene.configure(3).await;
+    handshake::replay(&scene, file, &lines, report).await;
     replay(&scene, file, &calls(&lines), report).await;
 }
 
@@ -83,6 +87,7 @@ async fn healthy(report: &mut Report) {
     let file = "03-cluster-healthy.jsonl";
     let lines = record::read(file);
     let mut scene = Scene::cluster(3, &[2, 3, 4], &[]).await;
+    handshake::replay(&scene, file, &lines, report).await;
     scene.members = members(&lines);
     replay(&scene, file, &calls(&lines), report).await;
 }
@@ -92,6 +97,7 @@ async fn worker(report: &mut Report) {
     let lines = record::read(file);
     let scene = Scene::cluster(4, &[2], &[5]).await;
     scene.join(5, "inputs/worker.yaml").await;
+    handshake::replay(&scene, file, &lines, report).await;
     replay(&scene, file, &calls(&lines), report).await;
 }
 
@@ -127,6 +133,95 @@ async fn nodes_down(report: &mut Report) {
     replay(&scene, file, &in_state(&all, "dead-member-removed"), report).await;
 }
 
+/// Runs of a file whose name begins with this.
+fn run<'a, 'b>(runs: &'a [timeline::Run<'b>], name: &str) -> &'a timeline::Run<'b> {
+    runs.iter().find(|run| run.name.starts_with(name)).unwrap_or_else(|| panic!("no run {name:?}"))
+}
+
+async fn nothing() {}
+
+async fn leaving_maintenance(report: &mut Report) {
+    let lines = record::read("02-configured-not-bootstrapped.jsonl");
+    let scene = Scene::slow(22, &[3, 4]).await;
+    for run in timeline::runs(&lines) {
+        timeline::play(&scene, "02", &run, report, nothing).await;
+    }
+    let lines = record::read("04-worker.jsonl");
+    let scene = Scene::slow(24, &[2, 5]).await;
+    scene.configure(2).await;
+    scene.bootstrap(2).await;
+    timeline::play(&scene, "04", &timeline::runs(&lines)[0], report, nothing).await;
+}
+
+async fn graceful_resets(report: &mut Report) {
+    let file = "06-reset-graceful.jsonl";
+    let lines = record::read(file);
+    let runs = timeline::runs(&lines);
+    let mut scene = Scene::slow(26, &[2, 3, 4, 5]).await;
+    scene.form(&[2, 3, 4]).await;
+    scene.join(5, "inputs/worker.yaml").await;
+    for name in ["A:", "rejoin after A", "B:", "rejoin after B", "D:"] {
+        timeline::play(&scene, file, run(&runs, name), report, nothing).await;
+    }
+    scene.members = members(&lines);
+    replay(&scene, file, &in_state(&calls(&lines), "member-removed-etcd-crash-loop"), report).await;
+    timeline::play(&scene, file, run(&runs, "E:"), report, nothing).await;
+    // Quorum is lost when the other member goes.
+    scene.node(3).power_off();
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let power_on = async || scene.node(3).power_on();
+    timeline::play(&scene, file, run(&runs, "F:"), report, power_on).await;
+    timeline::play(&scene, file, run(&runs, "G:"), report, nothing).await;
+}
+
+async fn ungraceful_resets(report: &mut Report) {
+    let file = "07-reset-not-graceful.jsonl";
+    let lines = record::read(file);
+    let (runs, all) = (timeline::runs(&lines), calls(&lines));
+    let mut scene = Scene::slow(27, &[2, 3, 4]).await;
+    scene.form(&[2, 3, 4]).await;
+    timeline::play(&scene, file, run(&runs, "A:"), report, nothing).await;
+    scene.members = members(&lines);
+    scene.ask_members(2).await;
+    replay(&scene, file, &in_state(&all, "stale-member"), report).await;
+    replay(&scene, file, &in_state(&all, "stale-member-removed"), report).await;
+    for name in ["rejoin after removal", "B:", "rejoin while"] {
+        timeline::play(&scene, file, run(&runs, name), report, nothing).await;
+    }
+}
+
+async fn reboots(report: &mut Report) {
+    let file = "08-reboot.jsonl";
+    let lines = record::read(file);
+    let runs = timeline::runs(&lines);
+    let scene = Scene::slow(28, &[2, 3, 4]).await;
+    scene.form(&[2, 3, 4]).await;
+    timeline::play(&scene, file, run(&runs, "A:"), report, nothing).await;
+    timeline::play(&scene, file, run(&runs, "B:"), report, nothing).await;
+    replay(&scene, file, &in_state(&calls(&lines), "after"), report).await;
+
+    let file = "09-shutdown.jsonl";
+    let lines = record::read(file);
+    let power_on = async || {
+        support::eventually("power off", async || !scene.node(4).is_on()).await;
+        scene.node(4).power_on();
+    };
+    timeline::play(&scene, file, &timeline::runs(&lines)[0], report, power_on).await;
+}
+
+async fn last_one(report: &mut Report) {
+    let file = "13-reset-last.jsonl";
+    let lines = record::read(file);
+    let runs = timeline::runs(&lines);
+    let mut scene = Scene::slow(33, &[2, 3]).await;
+    scene.form(&[2, 3]).await;
+    timeline::play(&scene, file, run(&runs, "A:"), report, nothing).await;
+    scene.members = members(&lines);
+    replay(&scene, file, &in_state(&calls(&lines), "one-left"), report).await;
+    timeline::play(&scene, file, run(&runs, "B:"), report, nothing).await;
+    timeline::play(&scene, file, run(&runs, "C:"), report, nothing).await;
+}
+
 async fn apply_matrix(report: &mut Report) {
     let file = "10-apply-config.jsonl";
     let lines = record::read(file);
@@ -155,8 +250,8 @@ async fn proxying(report: &mut Report) {
 async fn recordings_replay() {
     let mut report = Report::default();
     let mut parts: Vec<Report> = Vec::new();
-    parts.resize_with(7, Report::default);
-    let [a, b, c, d, e, f, g] = &mut parts[..] else { panic!("seven parts") };
+    parts.resize_with(12, Report::default);
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = &mut parts[..] else { panic!("twelve parts") };
     tokio::join!(
         maintenance(a),
         not_bootstrapped(b),
@@ -165,6 +260,18 @@ async fn recordings_replay() {
         nodes_down(e),
         apply_matrix(f),
         proxying(g)
+    );
+    // Timelines are polled: fewer at a time, so that a busy computer misses nothing.
+    tokio::join!(
+        async {
+            graceful_resets(i).await;
+            leaving_maintenance(h).await;
+        },
+        async {
+            ungraceful_resets(j).await;
+            reboots(k).await;
+            last_one(l).await;
+        }
     );
     for part in parts {
         report.merge(part);

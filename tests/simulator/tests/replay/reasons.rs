@@ -25,12 +25,12 @@ pub const REASONS: &[Reason] = &[
     Reason { when: &["two calls at once"], why: "recorded as one of two simultaneous calls, sent alone here" },
     Reason { when: &["A record lookup error"], why: "the text holds the address of the DNS server of that machine" },
     Reason {
-        when: &["quorum-lost-first-seconds", " n 14"],
+        when: &["n 143 ", "quorum-lost-first-seconds", "EtcdStatus"],
         why: "recorded some seconds after the other calls of this state, sent together with them here",
     },
     Reason {
-        when: &["quorum-lost-first-seconds", " n 12"],
-        why: "recorded some seconds after the other calls of this state, sent together with them here",
+        when: &["06 timeline \"E:", "machine status"],
+        why: "a real machine with a crashing etcd became `running`, not ready, after some minutes",
     },
 ];
 
@@ -50,6 +50,8 @@ pub fn left_out(call: &Call) -> bool {
 pub struct Report {
     pub compared: usize,
     pub left_out: usize,
+    pub timelines: usize,
+    pub handshakes: usize,
     explained: usize,
     unexplained: Vec<String>,
     used: BTreeSet<usize>,
@@ -68,23 +70,29 @@ impl Report {
                 call.resource(),
                 call.note.as_deref().unwrap_or_default()
             );
-            let reason = REASONS.iter().position(|reason| reason.when.iter().all(|part| line.contains(part)));
-            match reason {
-                Some(index) => {
-                    if std::env::var_os("REPLAY_VERBOSE").is_some() {
-                        eprintln!("EXPLAINED {index} {line}");
-                    }
-                    self.explained += 1;
-                    self.used.insert(index);
+            self.note(line);
+        }
+    }
+
+    /// A difference of a timeline or of a handshake.
+    pub fn note(&mut self, line: String) {
+        match REASONS.iter().position(|reason| reason.when.iter().all(|part| line.contains(part))) {
+            Some(index) => {
+                if std::env::var_os("REPLAY_VERBOSE").is_some() {
+                    eprintln!("explained by {index}: {line}");
                 }
-                None => self.unexplained.push(line),
+                self.explained += 1;
+                self.used.insert(index);
             }
+            None => self.unexplained.push(line),
         }
     }
 
     pub fn merge(&mut self, other: Self) {
         self.compared += other.compared;
         self.left_out += other.left_out;
+        self.timelines += other.timelines;
+        self.handshakes += other.handshakes;
         self.explained += other.explained;
         self.unexplained.extend(other.unexplained);
         self.used.extend(other.used);
@@ -92,8 +100,10 @@ impl Report {
 
     pub fn summary(&self) -> String {
         format!(
-            "replay: {} calls compared, {} left out by name, {} differences explained by {} reasons, {} unexplained",
+            "replay: {} calls, {} timelines and {} handshakes compared, {} calls left out by name, {} differences explained by {} reasons, {} unexplained",
             self.compared,
+            self.timelines,
+            self.handshakes,
             self.left_out,
             self.explained,
             REASONS.len(),

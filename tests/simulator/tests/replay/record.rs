@@ -19,6 +19,8 @@ pub struct Call {
     pub n: u64,
     pub state: String,
     pub run: Option<String>,
+    #[serde(default)]
+    pub t_ms: u64,
     pub caller: String,
     pub target: String,
     pub service: String,
@@ -65,6 +67,8 @@ pub struct GrpcOutcome {
 pub struct Observation {
     pub run: String,
     pub probe: String,
+    #[serde(default)]
+    pub target: String,
     pub outcome: Value,
 }
 

@@ -22,6 +22,8 @@ pub struct Scene {
     authority: Authority,
     /// Recorded etcd member IDs and the hostnames they had.
     pub members: BTreeMap<String, String>,
+    /// Hostnames and the IDs they have here, as last asked.
+    here: BTreeMap<String, u64>,
 }
 
 /// The hostname of 10.5.0.N.
@@ -32,6 +34,32 @@ pub fn name(host: u8) -> String {
 impl Scene {
     /// Machines in maintenance.
     pub async fn new(net: u8, hosts: &[u8]) -> Self {
+        let timings = Timings { quorum_hang: 4000, member_gone: 4200, failure: 300, ..Timings::default() };
+        Self::with(net, hosts, timings).await
+    }
+
+    /// Machines in maintenance whose changes last long enough to be seen by polls on a busy computer.
+    pub async fn slow(net: u8, hosts: &[u8]) -> Self {
+        let timings = Timings {
+            apply: 500,
+            boot: 400,
+            runtime: 500,
+            ready: 500,
+            socket_gone: 60,
+            etcd: 400,
+            learner: 1600,
+            reset_serve: 900,
+            reboot_serve: 300,
+            stop: 200,
+            down: 300,
+            quorum_hang: 300,
+            member_gone: 300,
+            ..Timings::default()
+        };
+        Self::with(net, hosts, timings).await
+    }
+
+    async fn with(net: u8, hosts: &[u8], timings: Timings) -> Self {
         let node = |host: &u8| NodeSpec {
             name: name(*host),
             address: IpAddr::from([127, 40, net, *host]),
@@ -42,7 +70,6 @@ impl Scene {
             container: true,
             ..NodeSpec::default()
         };
-        let timings = Timings { quorum_hang: 4000, member_gone: 4200, failure: 300, ..Timings::default() };
         let spec = FleetSpec {
             clusters: vec![ClusterSpec { name: "other".into(), ..ClusterSpec::default() }],
             nodes: hosts.iter().map(node).collect(),
@@ -50,7 +77,7 @@ impl Scene {
             port: None,
         };
         let fleet = Fleet::start(spec).await.unwrap();
-        Self { fleet, net, authority: recorded_authority(), members: BTreeMap::new() }
+        Self { fleet, net, authority: recorded_authority(), members: BTreeMap::new(), here: BTreeMap::new() }
     }
 
     pub fn node(&self, host: u8) -> NodeHandle {
@@ -96,6 +123,16 @@ impl Scene {
         assert_eq!(client.call(path, &(), Duration::from_secs(5)).await.unwrap().code, 0);
     }
 
+    /// Remembers the member list a machine tells, for members whose machine no longer knows its ID.
+    pub async fn ask_members(&mut self, host: u8) {
+        let mut client = Client::connect(self.socket(host), &self.caller("os:admin")).await.unwrap();
+        let request = proto::machine::EtcdMemberListRequest::default();
+        let path = "/machine.MachineService/EtcdMemberList";
+        let outcome = client.call(path, &request, Duration::from_secs(5)).await.unwrap();
+        let list = proto::machine::EtcdMemberListResponse::decode(outcome.messages[0].clone()).unwrap();
+        self.here = list.messages[0].members.iter().map(|member| (member.hostname.clone(), member.id)).collect();
+    }
+
     pub async fn running(&self, host: u8) {
         let node = self.node(host);
         eventually(&format!("{} runs", name(host)), async || node.stage() == Stage::Running && node.serving()).await;
@@ -111,12 +148,17 @@ impl Scene {
     pub async fn cluster(net: u8, control_planes: &[u8], others: &[u8]) -> Self {
         let hosts: Vec<u8> = control_planes.iter().chain(others).copied().collect();
         let scene = Self::new(net, &hosts).await;
-        scene.configure(control_planes[0]).await;
-        scene.bootstrap(control_planes[0]).await;
-        for host in &control_planes[1..] {
-            scene.join(*host, "inputs/cp.yaml").await;
-        }
+        scene.form(control_planes).await;
         scene
+    }
+
+    /// Makes a cluster of machines in maintenance, the first bootstrapped.
+    pub async fn form(&self, control_planes: &[u8]) {
+        self.configure(control_planes[0]).await;
+        self.bootstrap(control_planes[0]).await;
+        for host in &control_planes[1..] {
+            self.join(*host, "inputs/cp.yaml").await;
+        }
     }
 
     /// The certificate a recorded caller showed, and whether it verified the server.
@@ -143,6 +185,12 @@ impl Scene {
             other => panic!("the recordings name a caller this replay does not know: {other}"),
         }
         Caller::with(&authority.client(&options).unwrap(), ca)
+    }
+
+    /// The caller, but trusting only the CA of another cluster.
+    pub fn distrusting(&self, kind: &str) -> Caller {
+        let other = self.fleet.secrets("other").unwrap().os_ca().unwrap();
+        Caller { ca: Some(other.certificate), ..self.caller(kind) }
     }
 
     /// Sends a recorded call as its caller; the answer in the form of a recording.
@@ -215,8 +263,8 @@ impl Scene {
 
     /// ID of the member that has (or last had) this hostname.
     fn member(&self, hostname: &str) -> Option<u64> {
-        let node = self.fleet.nodes().iter().find(|node| node.hostname() == hostname)?;
-        node.etcd_member_id()
+        let node = self.fleet.nodes().iter().find(|node| node.hostname() == hostname);
+        node.and_then(NodeHandle::etcd_member_id).or_else(|| self.here.get(hostname).copied())
     }
 
     /// Recorded addresses turned into ours.

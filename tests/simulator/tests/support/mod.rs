@@ -65,9 +65,18 @@ pub fn der(pem: &str) -> CertificateDer<'static> {
 }
 
 pub fn config(caller: &Caller) -> ClientConfig {
+    config_of(caller, &rustls::version::TLS13)
+}
+
+/// A client that only speaks TLS 1.2.
+pub fn config_tls12(caller: &Caller) -> ClientConfig {
+    config_of(caller, &rustls::version::TLS12)
+}
+
+fn config_of(caller: &Caller, version: &'static rustls::SupportedProtocolVersion) -> ClientConfig {
     let provider = Arc::new(default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_protocol_versions(&[&rustls::version::TLS13])
+        .with_protocol_versions(&[version])
         .unwrap();
     let builder = match &caller.ca {
         Some(ca) => {
@@ -201,6 +210,14 @@ fn percent_decode(text: &str) -> String {
         }
     }
     String::from_utf8(out).unwrap()
+}
+
+/// The leaf a server shows; what it thinks of the client does not matter.
+pub async fn peer(address: SocketAddr) -> anyhow::Result<Vec<u8>> {
+    let stream = TcpStream::connect(address).await?;
+    let name = ServerName::from(address.ip());
+    let stream = TlsConnector::from(Arc::new(config(&Caller::anonymous()))).connect(name, stream).await?;
+    Ok(stream.get_ref().1.peer_certificates().unwrap()[0].to_vec())
 }
 
 /// Polls until the condition holds.
