@@ -13,7 +13,7 @@ mod takeover;
 mod watches;
 
 use anyhow::Result;
-use ichor_ground::controller::install;
+use ichor_ground::controller::{NAMESPACE, install};
 use ichor_ground::pki::KubernetesCa;
 use ichor_ground::{ControlPlane, Replicas};
 use std::net::TcpListener;
@@ -54,6 +54,10 @@ async fn replicas(flags: &[(&str, &str)]) -> Result<Turn> {
         anyhow::Ok((Arc::new(plane), service))
     });
     let (plane, service) = started.await?;
+    // Who led before is gone, perhaps killed: nobody waits for the end of its lease.
+    let lease = ["delete", "lease", "ichor-controller", "-n", NAMESPACE];
+    let forget = [&lease[..], &["--ignore-not-found"]].concat();
+    plane.kubectl().run(&forget).await?;
     let mut replicas = Replicas::over(Arc::clone(plane), service, common::ichor())?;
     for (flag, value) in flags {
         replicas.options = replicas.options.clone().with(flag, value);
