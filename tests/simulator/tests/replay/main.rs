@@ -164,6 +164,8 @@ async fn graceful_resets(report: &mut Report) {
         timeline::play(&scene, file, run(&runs, name), report, nothing).await;
     }
     scene.members = members(&lines);
+    let node = scene.node(4);
+    support::eventually("its runtime", async || node.runtime_ready()).await;
     replay(&scene, file, &in_state(&calls(&lines), "member-removed-etcd-crash-loop"), report).await;
     timeline::play(&scene, file, run(&runs, "E:"), report, nothing).await;
     // Quorum is lost when the other member goes.

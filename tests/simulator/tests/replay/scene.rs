@@ -48,7 +48,7 @@ impl Scene {
             socket_gone: 60,
             etcd: 400,
             learner: 1600,
-            reset_serve: 900,
+            reset_serve: 1800,
             reboot_serve: 300,
             stop: 200,
             down: 300,
@@ -209,7 +209,8 @@ impl Scene {
         // What hangs is given a moment; a watch as long as it needs for the recorded messages.
         let watched = call.stream_count.filter(|count| *count > 0);
         let hangs = call.deadline_hit && watched.is_none();
-        let deadline = Duration::from_millis(if hangs { 250 } else { 10_000 });
+        let history = call.note.as_deref() == Some("tail events");
+        let deadline = Duration::from_millis(if hangs || history { 250 } else { 10_000 });
         let mut client = match Client::connect(self.socket(call.host()), &self.caller(&call.caller)).await {
             Ok(client) => client,
             Err(error) => return unavailable(&format!("{error:#}")),
