@@ -3,7 +3,7 @@
 use crate::replicas;
 use anyhow::{Result, ensure};
 use futures::{StreamExt, TryStreamExt};
-use ichor_crds::TalosCluster;
+use ichor_crds::{ReclaimPhase, TalosCluster};
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::wait::within;
 use ichor_ground::{ClusterSetup, Request, eventually};
@@ -83,4 +83,36 @@ async fn faults_32_a_list_of_1200_objects_is_whole() -> Result<()> {
         Ok(clusters.list(&many).await?.items.is_empty().then_some(()))
     })
     .await
+}
+
+/// FAULTS 18 (CACPPT e0041f6, k0smotron#1535, omni 5c67c7c9): the caches lag by five seconds. A machine that was approved
+/// a moment ago is no orphan any more, and one that is reclaimed is reset once.
+#[tokio::test]
+async fn faults_18_nothing_is_decided_on_a_cache_that_lags() -> Result<()> {
+    let turn = replicas(&[]).await?;
+    let alice = turn.operator("alice").await?;
+    let leader = turn.replica().await?;
+    leader.leads().await?;
+    let setup = ClusterSetup {
+        orphans: 2,
+        ..ClusterSetup::new("lagging")
+    };
+    let cluster = turn.cluster(&setup).await?;
+    let (one, two) = (cluster.node("orphan-1")?, cluster.node("orphan-2")?);
+    let wiped = Request::create(&alice, one.address(), "lagging").await?;
+    let kept = Request::create(&alice, two.address(), "lagging").await?;
+    wiped.inspected().await?;
+    kept.inspected().await?;
+
+    leader.trap.lag_watches(Duration::from_secs(5));
+    leader.cut();
+    cluster.approve("orphan-2", "worker").await?;
+    kept.confirm(two.uuid()).await?;
+    wiped.confirm(one.uuid()).await?;
+    let refused = kept.reaches(ReclaimPhase::Refused).await?;
+    let text = refused.result.unwrap_or_default();
+    ensure!(text.contains("Remove node"), "{text}");
+    wiped.reaches(ReclaimPhase::Done).await?;
+    ensure!(cluster.resets() == 1 && one.in_maintenance());
+    Ok(())
 }

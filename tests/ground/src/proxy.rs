@@ -15,6 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -114,6 +115,8 @@ pub enum Verdict {
     Pass,
     /// It is answered with this status code instead, as a Kubernetes Status.
     Answer(u16),
+    /// Every part of the answer comes so much later, as to a cache that lags.
+    Lag(Duration),
 }
 
 /// What a test does at each request; the request waits until it is done. The verdict before the API server counts.
@@ -204,9 +207,11 @@ async fn forward(
         body: body.clone(),
     };
     let (before, after) = (seen(When::Before), seen(When::After));
-    if let Verdict::Answer(code) = gate(before).await {
-        return Ok(status(code));
-    }
+    let lag = match gate(before).await {
+        Verdict::Answer(code) => return Ok(status(code)),
+        Verdict::Lag(lag) => Some(lag),
+        Verdict::Pass => None,
+    };
     parts.uri = path.parse().unwrap_or_default();
     parts.version = http::Version::default();
     parts.headers.remove(http::header::HOST);
@@ -214,9 +219,41 @@ async fn forward(
     let answer = client.send(request).await;
     gate(after).await;
     Ok(match answer {
-        Ok(answer) => answer.map(|body| body.map_err(Failure::from).boxed_unsync()),
+        Ok(answer) => answer.map(|body| {
+            let body = body.map_err(Failure::from).boxed_unsync();
+            match lag {
+                Some(lag) => late(body, lag),
+                None => body,
+            }
+        }),
         Err(error) => bad_gateway(&error.to_string()),
     })
+}
+
+/// The same body, each frame `lag` after it came.
+fn late(mut body: UnsyncBoxBody<Bytes, Failure>, lag: Duration) -> UnsyncBoxBody<Bytes, Failure> {
+    let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        loop {
+            let frame = tokio::select! {
+                frame = body.frame() => frame,
+                () = sender.closed() => return,
+            };
+            let Some(frame) = frame else { return };
+            if sender
+                .send((tokio::time::Instant::now() + lag, frame))
+                .is_err()
+            {
+                return;
+            }
+        }
+    });
+    let frames = futures::stream::unfold(receiver, |mut receiver| async move {
+        let (due, frame) = receiver.recv().await?;
+        tokio::time::sleep_until(due).await;
+        Some((frame, receiver))
+    });
+    http_body_util::StreamBody::new(frames).boxed_unsync()
 }
 
 fn bad_gateway(why: &str) -> Answer {

@@ -3,6 +3,7 @@
 
 use crate::proxy::{Gate, Seen, Verdict, When};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Where a trap snaps.
@@ -27,6 +28,7 @@ struct Tally {
     before: Vec<String>,
     after: usize,
     expired: usize,
+    lag: Option<Duration>,
     requests: Vec<Seen>,
 }
 
@@ -91,6 +93,11 @@ impl Trap {
         self.tally().expired = count;
     }
 
+    /// Lets watches that begin from now on lag behind.
+    pub fn lag_watches(&self, lag: Duration) {
+        self.tally().lag = Some(lag);
+    }
+
     /// How many watches are still to be answered with 410.
     pub fn watches_to_expire(&self) -> usize {
         self.tally().expired
@@ -106,8 +113,8 @@ impl Trap {
     }
 
     async fn pass(&self, seen: Seen) -> Verdict {
-        if self.expires(&seen) {
-            return Verdict::Answer(410);
+        if let Some(verdict) = self.of_watch(&seen) {
+            return verdict;
         }
         if self.snaps(&seen) {
             self.state.send_replace(State::Holding);
@@ -120,14 +127,16 @@ impl Trap {
         Verdict::Pass
     }
 
-    fn expires(&self, seen: &Seen) -> bool {
-        let watch = seen.when == When::Before && seen.path.contains("watch=true");
-        let mut tally = self.tally();
-        let expires = watch && tally.expired > 0;
-        if expires {
-            tally.expired -= 1;
+    fn of_watch(&self, seen: &Seen) -> Option<Verdict> {
+        if seen.when == When::After || !seen.path.contains("watch=true") {
+            return None;
         }
-        expires
+        let mut tally = self.tally();
+        if tally.expired > 0 {
+            tally.expired -= 1;
+            return Some(Verdict::Answer(410));
+        }
+        tally.lag.map(Verdict::Lag)
     }
 
     async fn wait_open(&self) {
