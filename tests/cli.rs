@@ -377,6 +377,11 @@ async fn a_wrong_uuid_is_asked_again() -> Result<()> {
             && object["spec"]["confirmUUID"] == second.uuid().to_lowercase(),
         "{object}"
     );
+    ensure!(
+        object["spec"]["clusterCredentials"] == true
+            && object["spec"]["clusterRef"]["name"] == "again",
+        "{object}"
+    );
     ensure!(object["metadata"].get("managedFields").is_none() && cluster.resets() == 1);
     Ok(())
 }

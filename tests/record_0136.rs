@@ -625,6 +625,41 @@ async fn the_requester_is_recorded_and_cannot_be_forged() -> Result<()> {
     Ok(())
 }
 
+/// "the request, its inspection and its audit stay in MachineReclaim status and Events as before"; DESIGN section 15: an
+/// Event for what a person would want to know, each transition once.
+#[tokio::test]
+async fn the_inspection_and_the_events_stay() -> Result<()> {
+    let (world, alice) = (world().await?, alice().await?);
+    let cluster = world.cluster(&ClusterSetup::new("told")).await?;
+    let orphan = cluster.node("orphan-1")?;
+    let request = Request::create(&alice, orphan.address(), "told").await?;
+    let done = request.confirm_and_finish(orphan.uuid()).await?;
+    ensure!(
+        done.inspection
+            .is_some_and(|seen| seen.identity.uuid == orphan.uuid()),
+        "the inspection is gone"
+    );
+    ensure!(done.reset.is_some() && done.completed_at.is_some());
+    let wanted = [
+        conditions::reclaim::AWAITING_CONFIRMATION,
+        conditions::reclaim::RESETTING,
+        conditions::reclaim::AWAITING_MAINTENANCE,
+        conditions::reclaim::DONE,
+    ];
+    let get = ["get", "events.events.k8s.io", "-n", NAMESPACE, "-o", "json"];
+    eventually("an Event for each transition", async || {
+        let events: serde_json::Value = serde_json::from_str(&alice.run(&get).await?)?;
+        let items = events["items"].as_array().cloned().unwrap_or_default();
+        let of_it = items
+            .iter()
+            .filter(|event| event["regarding"]["name"] == request.name);
+        let reasons: Vec<&str> = of_it.filter_map(|event| event["reason"].as_str()).collect();
+        let each_once = |reason| reasons.iter().filter(|one| *one == reason).count() == 1;
+        Ok(wanted.iter().all(each_once).then_some(()))
+    })
+    .await
+}
+
 /// DESIGN section 3, `kubernetesAccess: bundle`: the Node is deleted in another control plane, reached with an
 /// administrator's certificate minted from the bundle's Kubernetes CA.
 #[tokio::test]

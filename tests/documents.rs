@@ -1,0 +1,105 @@
+//! The documents that name tests name tests that exist: a renamed or deleted test has to be noticed there.
+
+use anyhow::{Result, ensure};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// All sources below `folder` with one of the endings, without what was built.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if path.is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                sources(&path, found)?;
+            }
+        } else if name.ends_with(".rs") || name.ends_with("_test.go") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The names of all tests, Rust and Go.
+fn tests() -> Result<BTreeSet<String>> {
+    let mut files = Vec::new();
+    sources(&ichor_ground::paths::workspace(), &mut files)?;
+    let mut names = BTreeSet::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file)?;
+        let mut is_test = false;
+        for line in text.lines().map(str::trim_start) {
+            let function = line.strip_prefix("async fn ").or(line.strip_prefix("fn "));
+            let name = |text: &str| text.split('(').next().unwrap_or_default().to_owned();
+            if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
+                is_test = true;
+            } else if let Some(function) = function {
+                if is_test {
+                    names.insert(name(function));
+                }
+                is_test = false;
+            } else if let Some(function) = line.strip_prefix("func Test") {
+                names.insert(format!("Test{}", name(function)));
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Whether a word in backticks is meant as the name of a test.
+fn is_name(word: &str) -> bool {
+    let rust = word.matches('_').count() >= 2
+        && word
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let go = word.strip_prefix("Test").is_some_and(|rest| {
+        rest.starts_with(|c: char| c.is_ascii_uppercase())
+            && rest.chars().all(char::is_alphanumeric)
+    });
+    rust || go
+}
+
+#[test]
+fn every_row_of_records_and_security_names_a_test_that_exists_or_what_it_waits_for() -> Result<()> {
+    let known = tests()?;
+    for (document, rows_at_least) in [("docs/records.md", 40), ("docs/security.md", 30)] {
+        let text = std::fs::read_to_string(ichor_ground::paths::workspace().join(document))?;
+        let rows = text.lines().filter(|line| {
+            line.starts_with("| ") && !line.ends_with("| test |") && !line.starts_with("|---")
+        });
+        let mut count = 0;
+        for row in rows {
+            count += 1;
+            let last = row
+                .trim_end_matches(" |")
+                .rsplit(" | ")
+                .next()
+                .unwrap_or_default();
+            let names: Vec<&str> = last
+                .split('`')
+                .skip(1)
+                .step_by(2)
+                .filter(|word| is_name(word))
+                .collect();
+            ensure!(
+                !names.is_empty() || last.contains("waits for"),
+                "{document}: no test in {row:?}"
+            );
+            for name in names {
+                ensure!(
+                    known.contains(name),
+                    "{document} names {name}, and there is no such test"
+                );
+            }
+        }
+        ensure!(
+            count >= rows_at_least,
+            "{document}: only {count} rows were read"
+        );
+    }
+    Ok(())
+}
