@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 CARGO_DENY_VERSION := 0.20.2
 TOOLS := $(CURDIR)/target/tools
-GO_MODULES := tests/controlplane tests/oracle
+GO_MODULES := tests/controlplane tests/oracle benches/peer
 
 .PHONY: help
 help: ## List what can be made
@@ -28,7 +28,7 @@ check: tools ## Format, lints, documentation and dependencies, with warnings as 
 	@cargo fmt --all --check
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
 	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
-	@for module in $(GO_MODULES) benches/peer; do (cd $$module && test -z "$$(gofmt -l .)" && go vet ./...); done
+	@for module in $(GO_MODULES); do (cd $$module && test -z "$$(gofmt -l .)" && go vet ./...); done
 	@scripts/need cargo-deny $(CARGO_DENY_VERSION) $(TOOLS)
 	@$(TOOLS)/bin/cargo-deny --locked check bans licenses sources
 
