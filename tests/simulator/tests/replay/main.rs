@@ -211,6 +211,51 @@ async fn reboots(report: &mut Report) {
     timeline::play(&scene, file, &timeline::runs(&lines)[0], report, power_on).await;
 }
 
+/// Bootstrap asked again and again: refused, refused otherwise, accepted, and in the end too late.
+async fn bootstrap(report: &mut Report) {
+    let file = "12-bootstrap.jsonl";
+    let lines = record::read(file);
+    let all = calls(&lines);
+    let scene = Scene::slow(32, &[2, 3, 5]).await;
+    let asked = in_state(&all, "12-bootstrap").into_iter();
+    let (apply, asked): (Vec<&Call>, Vec<&Call>) = asked.partition(|call| call.method == "ApplyConfiguration");
+    replay(&scene, file, &apply, report).await;
+    let mut expected: Vec<String> = asked.iter().map(|call| format!("{} {}", call.code, call.message)).collect();
+    expected.retain(|outcome| !outcome.starts_with("Unavailable"));
+    expected.dedup();
+    let mut got: Vec<String> = Vec::new();
+    let ends = tokio::time::Instant::now() + Duration::from_secs(20);
+    while got.last() != expected.last() && tokio::time::Instant::now() < ends {
+        let answer = scene.send(asked[asked.len() - 1]).await;
+        if answer.code != "Unavailable" {
+            got.push(format!("{} {}", answer.code, answer.message));
+            got.dedup();
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    report.compared += asked.len();
+    report.timelines += 1;
+    if got != expected {
+        report.note(format!("12 bootstrap: expected {expected:?}, got {got:?}"));
+    }
+    scene.running(2).await;
+    scene.join(3, "inputs/cp.yaml").await;
+    scene.join(5, "inputs/worker.yaml").await;
+    replay(&scene, file, &in_state(&all, "worker"), report).await;
+    replay(&scene, file, &in_state(&all, "cluster"), report).await;
+}
+
+/// Complete configurations in the odd modes, in maintenance.
+async fn odd_modes(report: &mut Report) {
+    let file = "10-apply-config.jsonl";
+    let lines = record::read(file);
+    let runs = timeline::runs(&lines);
+    let scene = Scene::slow(30, &[3, 5, 6]).await;
+    for name in ["a complete config with STAGED", "a complete config with REBOOT", "a complete config with TRY"] {
+        timeline::play(&scene, file, run(&runs, name), report, nothing).await;
+    }
+}
+
 async fn last_one(report: &mut Report) {
     let file = "13-reset-last.jsonl";
     let lines = record::read(file);
@@ -252,8 +297,8 @@ async fn proxying(report: &mut Report) {
 async fn recordings_replay() {
     let mut report = Report::default();
     let mut parts: Vec<Report> = Vec::new();
-    parts.resize_with(12, Report::default);
-    let [a, b, c, d, e, f, g, h, i, j, k, l] = &mut parts[..] else { panic!("twelve parts") };
+    parts.resize_with(14, Report::default);
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = &mut parts[..] else { panic!("fourteen parts") };
     tokio::join!(
         maintenance(a),
         not_bootstrapped(b),
@@ -268,6 +313,8 @@ async fn recordings_replay() {
         async {
             graceful_resets(i).await;
             leaving_maintenance(h).await;
+            bootstrap(m).await;
+            odd_modes(n).await;
         },
         async {
             ungraceful_resets(j).await;

@@ -41,7 +41,7 @@ impl Scene {
     /// Machines in maintenance whose changes last long enough to be seen by polls on a busy computer.
     pub async fn slow(net: u8, hosts: &[u8]) -> Self {
         let timings = Timings {
-            apply: 500,
+            apply: 1500,
             boot: 400,
             runtime: 500,
             ready: 500,
