@@ -7,9 +7,11 @@ mod common;
 use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ichor_crds::ReclaimPhase;
+use ichor_crds::{ReclaimPhase, conditions};
 use ichor_ground::controller::NAMESPACE;
-use ichor_ground::{ClusterSetup, Controller, GroundCluster, Kubectl, Request, World};
+use ichor_ground::{
+    ClusterSetup, ControlPlane, Controller, GroundCluster, Kubectl, Request, World,
+};
 use ichor_simulator::{Action, Fault};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -147,121 +149,185 @@ fn broken(cluster: &GroundCluster, sentinels: &mut Sentinels) -> Result<Vec<Stri
     .concat())
 }
 
+/// Who takes part, what they said, and what must not be in it.
+struct Stage {
+    plane: ControlPlane,
+    cluster: GroundCluster,
+    alice: Kubectl,
+    admin: Kubectl,
+    talosconfig: String,
+    sentinels: Sentinels,
+    said: Said,
+}
+
+impl Stage {
+    /// It goes well, with both kinds of credentials.
+    async fn goes_well(&mut self) -> Result<()> {
+        let pasted = talosconfig_secret("pasted", &self.talosconfig);
+        self.said.0.push_str(&self.admin.apply(&pasted).await?);
+        for (short, spec) in [
+            ("orphan-1", by_cluster(&self.cluster, "orphan-1")?),
+            ("orphan-2", by_secret(&self.cluster, "orphan-2", "pasted")?),
+        ] {
+            let request = self.said.ask(&self.admin, &spec).await?;
+            let uuid = self.cluster.node(short)?.uuid().to_owned();
+            request
+                .context("admitted")?
+                .confirm_and_finish(&uuid)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// The same by the command line, with the talosconfig in a file.
+    async fn goes_well_by_command_line(&mut self) -> Result<()> {
+        let file = self.plane.folder().join("talosconfig");
+        std::fs::write(&file, &self.talosconfig)?;
+        let file = file.to_str().context("a path that is UTF-8")?;
+        for (who, short, flags) in [
+            (&self.alice, "orphan-5", vec![]),
+            (&self.admin, "orphan-6", vec!["--talosconfig", file]),
+        ] {
+            let node = self.cluster.node(short)?;
+            let address = node.address().to_string();
+            let args = ["machine", "reclaim", &address, "--cluster", "sentinel"];
+            let program = tokio::process::Command::new(common::ichor());
+            let typed = format!("{}\n", node.uuid());
+            let heard = who
+                .exec(program, &[&args[..], &flags].concat(), &typed)
+                .await?;
+            ensure!(heard.ok && node.in_maintenance(), "{short}: {heard:?}");
+            self.said.hear(&heard);
+        }
+        Ok(())
+    }
+
+    /// It is refused: no verb, no right to the Secret, two credentials.
+    async fn is_refused(&mut self) -> Result<()> {
+        let mallory = self.plane.person("mallory", &[])?;
+        let both = json!({"address": "10.5.0.9", "clusterRef": {"name": "sentinel"}, "clusterCredentials": true,
+            "credentialSecretRef": {"name": "pasted"}});
+        for (who, spec) in [
+            (&mallory, by_cluster(&self.cluster, "orphan-3")?),
+            (&self.alice, by_secret(&self.cluster, "orphan-3", "pasted")?),
+            (&self.alice, both),
+        ] {
+            ensure!(self.said.ask(who, &spec).await?.is_none(), "{spec}");
+        }
+        Ok(())
+    }
+
+    /// It waits for credentials that are none: a talosconfig, then bundles.
+    async fn waits_for_credentials(&mut self) -> Result<()> {
+        let text = "context: SENTINEL-NO-TALOSCONFIG\ncontexts: [SENTINEL-NO-TALOSCONFIG";
+        self.sentinels
+            .add("a broken talosconfig", "SENTINEL-NO-TALOSCONFIG");
+        let secret = talosconfig_secret("broken", text);
+        self.admin.apply(&secret).await?;
+        let spec = by_secret(&self.cluster, "orphan-3", "broken")?;
+        self.is_missed(&spec).await?;
+        for bundle in broken(&self.cluster, &mut self.sentinels)? {
+            self.cluster.replace_bundle(&bundle).await?;
+            let spec = by_cluster(&self.cluster, "orphan-3")?;
+            self.is_missed(&spec).await?;
+        }
+        let good = self.cluster.bundle.yaml()?;
+        self.cluster.replace_bundle(&good).await
+    }
+
+    /// Asks, waits for a condition that says what is missing, and takes it back.
+    async fn is_missed(&mut self, spec: &Value) -> Result<()> {
+        let Some(request) = self.said.ask(&self.admin, spec).await? else {
+            return Ok(());
+        };
+        request
+            .until("the credential to be missed", |status| {
+                status
+                    .conditions
+                    .iter()
+                    .any(|one| one.type_ == conditions::WAITING)
+                    && status.inspection.is_none()
+            })
+            .await?;
+        let delete = ["delete", "machinereclaim", &request.name, "-n", NAMESPACE];
+        self.admin.run(&delete).await.map(drop)
+    }
+
+    /// It fails: a wrong UUID, then a reset that has no effect.
+    async fn fails(&mut self) -> Result<()> {
+        let orphan = self.cluster.node("orphan-4")?;
+        let spec = by_cluster(&self.cluster, "orphan-4")?;
+        let request = self.said.ask(&self.alice, &spec).await?;
+        let request = request.context("admitted")?;
+        request.inspected().await?;
+        let wrong = json!({"confirmUUID": "11111111-2222-4333-8444-555555555555"});
+        self.said.hear(&request.patch(wrong).await?);
+        orphan.fault(Fault::on("Reset", Action::DropBefore));
+        request.confirm(orphan.uuid()).await?;
+        request.reaches(ReclaimPhase::Failed).await.map(drop)
+    }
+
+    /// Looks at everything that can be read.
+    async fn shows_nothing(&self, controller: &Controller) -> Result<()> {
+        const KINDS: &str = "talosclusters,talosmachines,machinereclaims,events,nodes,leases";
+        const WEBHOOKS: &str = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
+        for (place, args) in [
+            ("objects", vec!["get", KINDS, "-A", "-o", "yaml"]),
+            ("descriptions", vec!["describe", KINDS, "-n", NAMESPACE]),
+            ("webhooks", vec!["get", WEBHOOKS, "-o", "yaml"]),
+        ] {
+            let text = self.admin.run(&args).await?;
+            self.sentinels.are_not_in(place, &text)?;
+        }
+        let (_, metrics) = controller.get("/metrics").await?;
+        let audit = std::fs::read_to_string(self.plane.audit_log())?;
+        for (place, text) in [
+            ("what people were told", &self.said.0),
+            ("the controller's log", &controller.log()),
+            ("the metrics", &metrics),
+            ("the audit log", &audit),
+        ] {
+            self.sentinels.are_not_in(place, text)?;
+        }
+        Ok(())
+    }
+}
+
 #[tokio::test]
 async fn faults_30_no_secret_stands_in_anything_that_can_be_read() -> Result<()> {
     let (plane, options) = World::without_controller(common::ichor()).await?;
     let options = options.with("--log-filter", "debug");
-    let mut sentinels = Sentinels::default();
-    let mut said = Said::default();
     let controller = Controller::start(&plane, &options).await?;
-    let alice = ichor_ground::world::operator(&plane, "alice").await?;
-    let admin = plane.kubectl();
     let setup = ClusterSetup {
-        orphans: 4,
+        orphans: 6,
         ..ClusterSetup::new("sentinel")
     };
     let cluster = GroundCluster::start(&plane, &plane, &setup).await?;
     let talosconfig = cluster.fleet.admin_talosconfig("sentinel")?;
+    let kubeconfig = std::fs::read_to_string(plane.folder().join("controller.kubeconfig"))?;
+    let kubeconfig: Value = serde_json::from_str(&kubeconfig)?;
+    let token = kubeconfig["users"][0]["user"]["token"].as_str();
+
+    let mut sentinels = Sentinels::default();
     sentinels.add_all("bundle", &cluster.bundle.yaml()?)?;
     sentinels.add_all("talosconfig", &talosconfig)?;
-    let kubeconfig = std::fs::read_to_string(plane.folder().join("controller.kubeconfig"))?;
-    let token: Value = serde_json::from_str(&kubeconfig)?;
-    let token = token["users"][0]["user"]["token"].as_str();
     sentinels.add("the controller's token", token.context("a token")?);
     ensure!(sentinels.0.len() > 20, "{:?}", sentinels.0.keys());
-
-    // It goes well, with both kinds of credentials.
-    for (short, secret) in [("orphan-1", None), ("orphan-2", Some("pasted"))] {
-        let spec = match secret {
-            None => by_cluster(&cluster, short)?,
-            Some(name) => {
-                let object = talosconfig_secret(name, &talosconfig);
-                said.0.push_str(&admin.apply(&object).await?);
-                by_secret(&cluster, short, name)?
-            }
-        };
-        let request = said.ask(&admin, &spec).await?.context("admitted")?;
-        request
-            .confirm_and_finish(cluster.node(short)?.uuid())
-            .await?;
-    }
-
-    // It is refused: no verb, no right to the Secret, two credentials, a wrong UUID, a talosconfig that is none.
-    let mallory = plane.person("mallory", &[])?;
-    let both = json!({"address": "10.5.0.9", "clusterRef": {"name": "sentinel"}, "clusterCredentials": true,
-        "credentialSecretRef": {"name": "pasted"}});
-    for (who, spec) in [
-        (&mallory, by_cluster(&cluster, "orphan-3")?),
-        (&alice, by_secret(&cluster, "orphan-3", "pasted")?),
-        (&alice, both),
-    ] {
-        ensure!(said.ask(who, &spec).await?.is_none(), "{spec}");
-    }
-    let text = "context: SENTINEL-NO-TALOSCONFIG\ncontexts: [SENTINEL-NO-TALOSCONFIG";
-    sentinels.add("a broken talosconfig", "SENTINEL-NO-TALOSCONFIG");
-    admin.apply(&talosconfig_secret("broken", text)).await?;
-    let spec = by_secret(&cluster, "orphan-3", "broken")?;
-    if let Some(request) = said.ask(&admin, &spec).await? {
-        request
-            .until("the talosconfig to be missed", |status| {
-                !status.conditions.is_empty() && status.inspection.is_none()
-            })
-            .await?;
-        admin
-            .run(&["delete", "machinereclaim", &request.name, "-n", NAMESPACE])
-            .await?;
-    }
-
-    // It fails: bundles that are none, and a reset that has no effect.
-    for bundle in broken(&cluster, &mut sentinels)? {
-        cluster.replace_bundle(&bundle).await?;
-        let spec = by_cluster(&cluster, "orphan-3")?;
-        let request = said.ask(&alice, &spec).await?.context("admitted")?;
-        request
-            .until("the bundle to be missed", |status| {
-                !status.conditions.is_empty() && status.inspection.is_none()
-            })
-            .await?;
-        admin
-            .run(&["delete", "machinereclaim", &request.name, "-n", NAMESPACE])
-            .await?;
-    }
-    cluster.replace_bundle(&cluster.bundle.yaml()?).await?;
-    let orphan = cluster.node("orphan-4")?;
-    let spec = by_cluster(&cluster, "orphan-4")?;
-    let request = said.ask(&alice, &spec).await?.context("admitted")?;
-    request.inspected().await?;
-    said.hear(
-        &request
-            .patch(json!({"confirmUUID": "11111111-2222-4333-8444-555555555555"}))
-            .await?,
-    );
-    orphan.fault(Fault::on("Reset", Action::DropBefore));
-    request.confirm(orphan.uuid()).await?;
-    request.reaches(ReclaimPhase::Failed).await?;
-
-    let kinds = "talosclusters,talosmachines,machinereclaims,events,nodes,leases";
-    for (place, args) in [
-        ("objects", vec!["get", kinds, "-A", "-o", "yaml"]),
-        ("descriptions", vec!["describe", kinds, "-n", NAMESPACE]),
-        (
-            "webhook configurations",
-            vec![
-                "get",
-                "validatingwebhookconfigurations,mutatingwebhookconfigurations",
-                "-o",
-                "yaml",
-            ],
-        ),
-    ] {
-        sentinels.are_not_in(place, &admin.run(&args).await?)?;
-    }
-    sentinels.are_not_in("what kubectl said", &said.0)?;
-    sentinels.are_not_in("the controller's log", &controller.log())?;
-    let (_, metrics) = controller.get("/metrics").await?;
-    sentinels.are_not_in("the metrics", &metrics)?;
-    let audit = std::fs::read_to_string(plane.audit_log())?;
-    sentinels.are_not_in("the audit log", &audit)
+    let mut stage = Stage {
+        alice: ichor_ground::world::operator(&plane, "alice").await?,
+        admin: plane.kubectl(),
+        plane,
+        cluster,
+        talosconfig,
+        sentinels,
+        said: Said::default(),
+    };
+    stage.goes_well().await?;
+    stage.goes_well_by_command_line().await?;
+    stage.is_refused().await?;
+    stage.waits_for_credentials().await?;
+    stage.fails().await?;
+    stage.shows_nothing(&controller).await
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Story {
         let log = self.leader.controller.log();
         ensure!(log.contains("could not be renewed in time"), "{log}");
         let nodes = self.cluster.fleet.nodes().iter();
-        let last = nodes.flat_map(|node| node.calls()).map(|call| call.time);
+        let last = nodes.flat_map(NodeHandle::calls).map(|call| call.time);
         let last = last.max().context("no call at all")?;
         ensure!(
             last <= stalled + DEADLINE,

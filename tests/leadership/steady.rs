@@ -4,6 +4,7 @@
 use crate::replicas;
 use anyhow::{Result, ensure};
 use ichor_ground::controller::NAMESPACE;
+use ichor_ground::proxy::Seen;
 use ichor_ground::{ClusterSetup, Kubectl, Request, eventually};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -46,8 +47,8 @@ async fn faults_33_a_steady_state_writes_nothing_but_the_lease() -> Result<()> {
         .trap
         .writes()
         .into_iter()
-        .partition(ichor_ground::proxy::Seen::is_leader_lease);
-    let others: Vec<String> = others.iter().map(|seen| seen.label()).collect();
+        .partition(Seen::is_leader_lease);
+    let others: Vec<String> = others.iter().map(Seen::label).collect();
     ensure!(others.is_empty(), "written while idle: {others:?}");
     ensure!(renewals.len() >= 10, "the leader lives: {}", renewals.len());
     Ok(())

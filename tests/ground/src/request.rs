@@ -116,12 +116,12 @@ impl Request {
         what: &str,
         wanted: impl Fn(&MachineReclaimStatus) -> bool,
     ) -> Result<MachineReclaimStatus> {
-        let waited = within(PATIENCE, what, async || {
+        let ended = within(PATIENCE, what, async || {
             let status = self.status().await?;
             Ok(wanted(&status).then_some(status))
         })
         .await;
-        match waited {
+        match ended {
             Ok(status) => Ok(status),
             Err(error) => Err(error.context(format!("the status is {:?}", self.status().await))),
         }
