@@ -1,7 +1,7 @@
 //! Managed clusters: their secrets bundles, read when they are needed and kept nowhere, and the credentials made
 //! from them for one node at a time (DESIGN section 5).
 
-use crate::controller::store::Cache;
+use crate::controller::store::{Cache, Guarded};
 use crate::runtime::clock;
 use ichor_certs::{BundleError, CertificateCache, MintError, Role, SecretsBundle};
 use ichor_crds::{BUNDLE_KEY, TALOSCONFIG_KEY, TALOSCONFIG_SECRET_TYPE, TalosCluster};
@@ -72,6 +72,7 @@ pub struct Managed {
 /// The clusters.
 pub struct Clusters {
     secrets: Api<Secret>,
+    live: Api<Guarded<TalosCluster>>,
     namespace: String,
     cache: Cache<TalosCluster>,
     certificates: CertificateCache,
@@ -89,14 +90,25 @@ impl Clusters {
     /// The clusters of a namespace.
     pub fn new(client: Client, namespace: String, cache: Cache<TalosCluster>) -> Self {
         Self {
-            secrets: Api::namespaced(client, &namespace),
+            secrets: Api::namespaced(client.clone(), &namespace),
+            live: Api::namespaced(client, &namespace),
             namespace,
             cache,
             certificates: CertificateCache::new(CERTIFICATES),
         }
     }
 
-    /// The cluster of a name, if it exists.
+    /// The cluster of a name; one that the cache has not seen yet is read live, so that a request made right after its
+    /// cluster does not miss it.
+    pub async fn find(&self, name: &str) -> Result<Option<TalosCluster>, kube::Error> {
+        if let Some(cluster) = self.named(name) {
+            return Ok(Some(cluster));
+        }
+        let found = self.live.get_opt(name).await?;
+        Ok(found.and_then(|found| found.0.ok()))
+    }
+
+    /// The cluster of a name, if the cache has it.
     pub fn named(&self, name: &str) -> Option<TalosCluster> {
         self.cache.named(&self.namespace, name)
     }

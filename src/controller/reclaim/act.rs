@@ -181,7 +181,8 @@ pub(super) async fn write(
         .await?;
     let fresh = written.status.clone().unwrap_or_default();
     let reference = written.object_ref(&());
-    for notice in status::notices(&old, &fresh) {
+    let requester = written.annotations().get(ichor_crds::REQUESTED_BY);
+    for notice in status::notices(&old, &fresh, requester.map(String::as_str)) {
         tracing::info!(request = %request.name_any(), reason = %notice.reason, "{}", notice.note);
         context
             .events

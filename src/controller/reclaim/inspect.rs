@@ -239,7 +239,7 @@ pub async fn source(context: &Context, spec: &MachineReclaimSpec) -> Result<Sour
         .as_ref()
         .map(|cluster| cluster.name.as_str())
         .unwrap_or_default();
-    let cluster = context.clusters.named(name).ok_or_else(|| {
+    let cluster = context.clusters.find(name).await?.ok_or_else(|| {
         Trouble::Wait(super::decide::Wait::new(
             reason::CLUSTER_NOT_FOUND,
             format!(

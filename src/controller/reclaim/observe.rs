@@ -27,10 +27,13 @@ pub async fn snapshot(context: &Context, name: &str) -> Result<Option<Snapshot>,
     let Some(DeserializeGuard(Ok(request))) = found else {
         return Ok(None);
     };
-    let named = request.spec.cluster_ref.as_ref();
+    let cluster_found = match &request.spec.cluster_ref {
+        Some(named) => context.clusters.find(&named.name).await?.is_some(),
+        None => true,
+    };
     Ok(Some(Snapshot {
         now: clock::now(),
-        cluster_found: named.is_none_or(|named| context.clusters.named(&named.name).is_some()),
+        cluster_found,
         rivals: context.reclaims.collect(|other| Some(Rival::of(other))),
         request,
     }))
@@ -159,12 +162,15 @@ async fn configured(connection: &Connection) -> Result<Sight, TalosError> {
 async fn in_maintenance(context: &Context, address: IpAddr, pin: Option<Fingerprint>) -> Sight {
     let seen = async {
         let connection = context.dialer.connect_maintenance(address, pin).await?;
-        connection.identity().await
+        let identity = connection.identity().await?;
+        // Maintenance mode of older Talos does not give one.
+        Ok((identity, connection.boot_id().await.ok().flatten()))
     };
-    match seen.await {
-        Ok(identity) => Sight::Maintenance {
+    match Box::pin(seen).await {
+        Ok((identity, boot_id)) => Sight::Maintenance {
             identity: inspect::machine_identity(&identity),
             address: address.to_string(),
+            boot_id,
         },
         Err(error) => unseen(&error),
     }

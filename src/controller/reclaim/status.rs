@@ -283,11 +283,15 @@ pub struct Notice {
     pub note: String,
 }
 
-/// The Events of a change of status, one for each transition.
-pub fn notices(old: &MachineReclaimStatus, new: &MachineReclaimStatus) -> Vec<Notice> {
+/// The Events of a change of status, one for each transition. `requester` is who asked for the wipe.
+pub fn notices(
+    old: &MachineReclaimStatus,
+    new: &MachineReclaimStatus,
+    requester: Option<&str>,
+) -> Vec<Notice> {
     let mut notices = Vec::new();
     if old.phase != new.phase {
-        notices.extend(phase_notice(new));
+        notices.extend(phase_notice(new, requester));
     }
     for kind in [WAITING, UUID_MISMATCH, OVERDUE] {
         let find = |status: &MachineReclaimStatus| {
@@ -315,7 +319,10 @@ pub fn notices(old: &MachineReclaimStatus, new: &MachineReclaimStatus) -> Vec<No
     notices
 }
 
-fn phase_notice(new: &MachineReclaimStatus) -> Option<Notice> {
+fn phase_notice(new: &MachineReclaimStatus, requester: Option<&str>) -> Option<Notice> {
+    let asked = requester
+        .map(|name| format!("; asked for by {name}"))
+        .unwrap_or_default();
     let uuid = new
         .inspection
         .as_ref()
@@ -338,7 +345,7 @@ fn phase_notice(new: &MachineReclaimStatus) -> Option<Notice> {
         ReclaimPhase::Resetting => (
             false,
             reason::RESETTING.to_owned(),
-            format!("the reset of machine {uuid} is recorded and sent at most once"),
+            format!("the reset of machine {uuid} is recorded and sent at most once{asked}"),
         ),
         ReclaimPhase::AwaitingMaintenance => (
             false,

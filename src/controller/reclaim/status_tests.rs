@@ -152,7 +152,7 @@ fn every_transition_is_told_once() {
         .awaiting(&Consent::WrongUuid)
         .finish();
     let reasons = |old: &MachineReclaimStatus, new: &MachineReclaimStatus| -> Vec<String> {
-        notices(old, new)
+        notices(old, new, None)
             .into_iter()
             .map(|notice| notice.reason)
             .collect()
@@ -165,7 +165,7 @@ fn every_transition_is_told_once() {
     let ended = Draft::of(&request(new.clone()), at(2))
         .ended(&Ending::refused(reason::REFUSED, "no"))
         .finish();
-    let told = notices(&new, &ended);
+    let told = notices(&new, &ended, None);
     assert_eq!(told.len(), 1);
     assert!(told[0].warning && told[0].note == "no");
 }
@@ -191,4 +191,14 @@ fn texts_fit_what_the_crd_takes() {
         status.inspection.map(|seen| seen.refusals[0].len()),
         Some(LINE_MAX)
     );
+}
+
+#[test]
+fn the_event_of_the_reset_names_who_asked() {
+    let old = MachineReclaimStatus::default();
+    let recorded = Draft::of(&request(old.clone()), at(1))
+        .recorded(ResetRecord::default())
+        .finish();
+    let told = notices(&old, &recorded, Some("alice"));
+    assert!(told[0].note.ends_with("; asked for by alice"), "{told:?}");
 }

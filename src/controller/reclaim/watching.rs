@@ -27,6 +27,8 @@ pub enum Sight {
         identity: MachineIdentity,
         /// Where.
         address: String,
+        /// Its boot ID, where maintenance mode gives one.
+        boot_id: Option<String>,
     },
     /// Nothing answered.
     Silence,
@@ -63,7 +65,11 @@ pub fn judge(
     let since = record.recorded_at.as_ref().map_or(now, |at| at.0);
     let age = elapsed(since, now);
     match sight {
-        Sight::Maintenance { identity, address } if is_same(record, identity) => {
+        Sight::Maintenance {
+            identity,
+            address,
+            boot_id,
+        } if is_same(record, identity) && is_another_boot(record, boot_id.as_deref()) => {
             return returned(spec, progress, address, now);
         }
         Sight::Configured {
@@ -99,6 +105,12 @@ pub fn judge(
 
 fn is_same(record: &ResetRecord, identity: &MachineIdentity) -> bool {
     record.identity.compare(identity) == IdentityMatch::Same
+}
+
+/// The effect is verified, not believed (FAULTS 24): whoever is in maintenance mode on the boot of the record has not been
+/// reset.
+fn is_another_boot(record: &ResetRecord, boot_id: Option<&str>) -> bool {
+    boot_id.is_none() || boot_id != record.boot_id.as_deref()
 }
 
 fn stopped(progress: &mut ReclaimProgress, now: Timestamp) {

@@ -108,6 +108,7 @@ fn stopped_is_resetting_or_silence_or_another_machine_at_the_address() {
     let other_in_maintenance = Sight::Maintenance {
         identity: machine("OTHER"),
         address: "10.5.0.7".to_owned(),
+        boot_id: Some("boot-2".to_owned()),
     };
     for (sight, stopped) in [
         (configured("boot-1", Stage::Running), false),
@@ -131,6 +132,7 @@ fn decision_9_only_the_same_identity_in_maintenance_mode_completes_it() {
         let sight = Sight::Maintenance {
             identity: machine(serial),
             address: "10.5.0.7".to_owned(),
+            boot_id: Some("boot-2".to_owned()),
         };
         let outlook = look(&record(true), &sight, 60);
         assert_eq!(
@@ -147,6 +149,7 @@ fn decision_15_a_machine_that_returns_at_another_address_completes_it() {
         let sight = Sight::Maintenance {
             identity: machine("5B5RF13"),
             address: address.to_owned(),
+            boot_id: Some("boot-2".to_owned()),
         };
         let Outlook::Returned(progress) = look(&record(true), &sight, 60) else {
             panic!("it is back");
@@ -163,6 +166,27 @@ fn decision_3_overdue_after_thirty_minutes_and_the_looking_goes_on() {
         assert!(
             matches!(outlook, Outlook::Waiting { overdue, .. } if overdue == want),
             "{second}"
+        );
+    }
+}
+
+#[test]
+fn faults_24_maintenance_mode_on_the_recorded_boot_is_no_effect() {
+    for (boot, returned) in [
+        (Some("boot-1"), false),
+        (Some("boot-2"), true),
+        (None, true),
+    ] {
+        let sight = Sight::Maintenance {
+            identity: machine("5B5RF13"),
+            address: "10.5.0.7".to_owned(),
+            boot_id: boot.map(str::to_owned),
+        };
+        let outlook = look(&record(true), &sight, 60);
+        assert_eq!(
+            matches!(outlook, Outlook::Returned(_)),
+            returned,
+            "{boot:?}"
         );
     }
 }
