@@ -1,0 +1,188 @@
+//! A world in which the webhook judges alone, and what the tests ask of it.
+
+use crate::common::ichor;
+use anyhow::{Result, ensure};
+use ichor_ground::controller::NAMESPACE;
+use ichor_ground::kubectl::Said;
+use ichor_ground::{Kubectl, World, eventually};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+pub const WEBHOOK: &str = "machinereclaims.ichor.maesh.dev";
+
+pub const EDITOR: &[&str] = &["--as=editor"];
+
+pub const CAROL: &[&str] = &["--as=carol", "--as-group=reclaimers"];
+
+/// A controller whose webhook judges alone: no policies, no CEL in the CRD. Its cluster `prod` has no bundle, so that
+/// nothing is ever dialled.
+pub async fn bare() -> Result<&'static World> {
+    static BARE: OnceCell<World> = OnceCell::const_new();
+    BARE.get_or_try_init(async || {
+        let world = World::start_apart(ichor()).await?;
+        let admin = world.plane.kubectl();
+        people(&admin).await?;
+        for cluster in ["prod", "other"] {
+            admin.apply(&talos_cluster(cluster)).await?;
+        }
+        admin
+            .run(&["delete", "validatingadmissionpolicybinding", "--all"])
+            .await?;
+        without_cel(&admin).await?;
+        eventually("the webhook alone to judge", async || {
+            let both = json!({"address": "10.0.0.1", "clusterRef": {"name": "prod"}, "clusterCredentials": true, "credentialSecretRef": {"name": "x"}});
+            let said = create(&admin, "probe", &both, &["--dry-run=server"]).await?;
+            let editor = create(&admin, "probe", &orphan("10.0.0.1"), &[EDITOR[0], "--dry-run=server"]).await?;
+            Ok((said.err.contains("cannot stand beside") && editor.err.contains(WEBHOOK)).then_some(()))
+        })
+        .await?;
+        Ok(world)
+    })
+    .await
+}
+
+/// Takes the rules out of the CRD.
+async fn without_cel(admin: &Kubectl) -> Result<()> {
+    let get = [
+        "get",
+        "crd",
+        "machinereclaims.ichor.maesh.dev",
+        "-o",
+        "json",
+    ];
+    let mut crd: Value = serde_json::from_str(&admin.run(&get).await?)?;
+    strip(&mut crd);
+    let said = admin
+        .pipe(&["replace", "-f", "-"], &crd.to_string())
+        .await?;
+    ensure!(said.ok, "{}", said.err);
+    Ok(())
+}
+
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("x-kubernetes-validations");
+            fields.values_mut().for_each(strip);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+/// `editor` may write all of Ichor's objects and has no verb `reclaim`; `carol` has it through her group alone.
+pub async fn people(admin: &Kubectl) -> Result<()> {
+    let text = format!(
+        r#"
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: ground-editor}}
+rules:
+- {{apiGroups: [ichor.maesh.dev], resources: ["*"], verbs: [get, list, create, update, patch, delete]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{name: ground-editor, namespace: {NAMESPACE}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ground-editor}}
+subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: editor}}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{name: ground-reclaimers, namespace: {NAMESPACE}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ichor-operator}}
+subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: Group, name: reclaimers}}]
+"#
+    );
+    admin.apply(&text).await.map(drop)
+}
+
+pub fn talos_cluster(name: &str) -> String {
+    json!({
+        "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosCluster",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "endpoint": "https://10.0.0.1:6443", "talosVersion": "v1.14.0", "kubernetesVersion": "v1.37.2",
+            "secretsBundleRef": {"name": format!("{name}-bundle")}, "kubernetesAccess": "self",
+        },
+    })
+    .to_string()
+}
+
+pub fn orphan(address: &str) -> Value {
+    json!({"address": address, "clusterRef": {"name": "prod"}, "clusterCredentials": true})
+}
+
+pub fn object(name: &str, spec: &Value) -> Value {
+    let key = if name.ends_with('-') {
+        "generateName"
+    } else {
+        "name"
+    };
+    json!({
+        "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "MachineReclaim",
+        "metadata": {key: name, "namespace": NAMESPACE}, "spec": spec,
+    })
+}
+
+pub async fn create(kubectl: &Kubectl, name: &str, spec: &Value, flags: &[&str]) -> Result<Said> {
+    let args = [&["create", "-f", "-"], flags].concat();
+    kubectl.pipe(&args, &object(name, spec).to_string()).await
+}
+
+pub async fn patch(
+    kubectl: &Kubectl,
+    name: &str,
+    kind: &str,
+    patch: &Value,
+    flags: &[&str],
+) -> Result<Said> {
+    let (kind, text) = (format!("--type={kind}"), patch.to_string());
+    let args = [
+        "patch",
+        "machinereclaim",
+        name,
+        "-n",
+        NAMESPACE,
+        &kind,
+        "-p",
+        &text,
+    ];
+    kubectl.try_run(&[&args, flags].concat()).await
+}
+
+pub async fn stored(kubectl: &Kubectl, name: &str) -> Result<Value> {
+    let text = kubectl
+        .run(&["get", "machinereclaim", name, "-n", NAMESPACE, "-o", "json"])
+        .await?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+pub fn refused(said: &Said, with: &str) -> Result<()> {
+    ensure!(
+        !said.ok && said.err.contains(with),
+        "wanted a refusal with {with:?}, got {said:?}"
+    );
+    Ok(())
+}
+
+pub fn accepted(said: &Said) -> Result<()> {
+    ensure!(said.ok, "wanted it accepted, got {said:?}");
+    Ok(())
+}
+
+/// The annotations of the last audit event of `user` that carries `address`.
+pub async fn audited(world: &World, user: &str, address: &str) -> Result<Value> {
+    eventually("the audit event", async || {
+        let log = std::fs::read_to_string(world.plane.audit_log())?;
+        let events = log
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let matching = events.filter(|event| {
+            let by = event["impersonatedUser"]["username"].as_str();
+            by.or(event["user"]["username"].as_str()) == Some(user)
+                && event["annotations"][format!("{WEBHOOK}/address")] == address
+        });
+        Ok(matching.last().map(|event| event["annotations"].clone()))
+    })
+    .await
+}
