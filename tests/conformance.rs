@@ -104,6 +104,20 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: Group, name: reclaimers}
         self.kubectl.pipe(&args, &object).await
     }
 
+    /// Writes an inspection as the controller would.
+    async fn inspected(&self, name: &str) -> Result<()> {
+        let text = self
+            .kubectl
+            .run(&["get", "machinereclaim", name, "-n", NAMESPACE, "-o", "json"])
+            .await?;
+        let mut object: serde_json::Value = serde_json::from_str(&text)?;
+        object["status"] = serde_json::json!({"phase": "AwaitingConfirmation",
+            "inspection": {"identity": {"uuid": "4c4c4544-0042-3510-8052-b4c04f463133"}}});
+        let as_controller = "--as=system:serviceaccount:ichor-system:ichor-controller";
+        let args = ["replace", "--subresource=status", as_controller, "-f", "-"];
+        accepted(&self.kubectl.pipe(&args, &object.to_string()).await?)
+    }
+
     async fn patch(&self, who: &[&str], name: &str, kind: &str, patch: &str) -> Result<Said> {
         let kind = format!("--type={kind}");
         let args = [
@@ -283,14 +297,15 @@ async fn verb_reclaim(cluster: &Cluster) -> Result<()> {
             .await?,
         NO_VERB,
     )?;
+    let consent = r#"{"spec":{"confirmUUID":"4c4c4544-0042-3510-8052-b4c04f463133"}}"#;
+    let early = cluster
+        .patch(&GROUP_MEMBER, "by-group", "merge", consent)
+        .await?;
+    refused(&early, "before the machine was inspected")?;
+    cluster.inspected("by-group").await?;
     accepted(
         &cluster
-            .patch(
-                &GROUP_MEMBER,
-                "by-group",
-                "merge",
-                r#"{"spec":{"confirmUUID":"4c4c4544-0042-3510-8052-b4c04f463133"}}"#,
-            )
+            .patch(&GROUP_MEMBER, "by-group", "merge", consent)
             .await?,
     )
 }
