@@ -30,7 +30,9 @@ async fn killed_or_stopped_anywhere_a_reclaim_ends_legally_with_at_most_one_rese
     let options = replicas.options.clone();
     replicas.options = options
         .with("--lease-duration", "5s")
-        .with("--lease-renew-deadline", "4s");
+        .with("--lease-renew-deadline", "4s")
+        // Longer than a takeover, else a reset that is on the wire counts as not observed.
+        .with("--observe-timeout", "12s");
     let alice = replicas.operator("alice").await?;
     let mut leader = replicas.replica().await?;
 

@@ -128,9 +128,10 @@ impl<'a> Ambush<'a> {
         };
         replicas.pause(&leader).await?;
         standby.leads().await?;
-        leader.controller.resume().await?;
+        // What was on the wire arrives late, and only then the process learns of anything.
         leader.trap.release();
         self.lift();
+        leader.controller.resume().await?;
         // It held the lease and lost it: nothing but its end is safe.
         leader.controller.ends().await?;
         Ok(standby)

@@ -5,9 +5,12 @@ use crate::{Turn, replicas};
 use anyhow::{Context, Result, ensure};
 use ichor::runtime::clock;
 use ichor_crds::ReclaimPhase;
+use ichor_ground::controller::NAMESPACE;
 use ichor_ground::{ClusterSetup, GroundCluster, Replica, Request, eventually};
 use ichor_simulator::{Action, Fault, NodeHandle, Stage};
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
 use std::time::Duration;
 
 /// How long a leader acts after its last renewal, as the ground starts it.
@@ -105,5 +108,50 @@ async fn faults_31_no_call_after_the_deadline_while_a_machine_is_watched() -> Re
     let _next = story.turn.replica().await?;
     story.request.reaches(ReclaimPhase::Done).await?;
     ensure!(story.orphan.calls().len() > seen && story.cluster.resets() == 1);
+    Ok(())
+}
+
+/// DESIGN section 10: "a lost lock stops its holder before the next Talos call". The disruption lock cannot be renewed
+/// between the look and the reset: no reset is sent until it is held again.
+#[tokio::test]
+async fn section_10_a_lost_lock_stops_its_holder_before_the_reset() -> Result<()> {
+    let turn = replicas(&[]).await?;
+    let alice = turn.operator("alice").await?;
+    let leader = turn.replica().await?;
+    leader.leads().await?;
+    let setup = ClusterSetup {
+        control_planes: 2,
+        orphans: 0,
+        orphan_control_planes: 1,
+        ..ClusterSetup::new("lost-lock")
+    };
+    let cluster = turn.cluster(&setup).await?;
+    let orphan = cluster.node("orphan-cp-1")?;
+    let request = Request::create(&alice, orphan.address(), "lost-lock").await?;
+    request.inspected().await?;
+    orphan.fault(Fault::on("EtcdMemberList", Action::Hold).times(1));
+    request.confirm(orphan.uuid()).await?;
+    eventually("the look under the lock to be held", async || {
+        let held = orphan.faults().iter().all(|fault| fault.times == Some(0));
+        Ok(held.then_some(()))
+    })
+    .await?;
+    leader.trap.stall_locks();
+    let leases: Api<Lease> = Api::namespaced(turn.plane.client().await?, NAMESPACE);
+    eventually("the lock to be over", async || {
+        let lease = leases.get("ichor-disruption-lost-lock").await?;
+        let spec = lease.spec.context("a spec")?;
+        let renewed = spec.renew_time.context("a renewal")?.0;
+        let lasts = i64::from(spec.lease_duration_seconds.unwrap_or_default());
+        let over = renewed + SignedDuration::from_secs(lasts) < clock::now();
+        Ok(over.then_some(()))
+    })
+    .await?;
+    orphan.clear_faults();
+    ensure!(cluster.resets() == 0, "a reset was sent without the lock");
+    ensure!(leader.controller.leads().await?, "only the lock was lost");
+    leader.trap.release();
+    request.reaches(ReclaimPhase::Done).await?;
+    ensure!(cluster.resets() == 1 && orphan.in_maintenance());
     Ok(())
 }

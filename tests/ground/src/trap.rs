@@ -38,8 +38,8 @@ enum State {
     Open,
     /// The request at the spot is held.
     Holding,
-    /// Every write to the leader's lease and to the locks is held.
-    Stalled,
+    /// Every write to a Lease whose path contains this text is held.
+    Stalled(&'static str),
 }
 
 impl Default for Trap {
@@ -85,7 +85,13 @@ impl Trap {
 
     /// Holds every write to a Lease until [`Trap::release`].
     pub fn stall_leases(&self) {
-        self.state.send_replace(State::Stalled);
+        self.state.send_replace(State::Stalled("/leases"));
+    }
+
+    /// Holds every write to a disruption lock that is there until [`Trap::release`].
+    pub fn stall_locks(&self) {
+        self.state
+            .send_replace(State::Stalled("/leases/ichor-disruption"));
     }
 
     /// Answers the next `count` watches with 410: the version they begin at is too old.
@@ -119,10 +125,13 @@ impl Trap {
         if self.snaps(&seen) {
             self.state.send_replace(State::Holding);
             self.wait_open().await;
-        } else if seen.when == When::Before && seen.path.contains("/leases") && seen.method != "GET"
-        {
+        } else if seen.when == When::Before && seen.method != "GET" {
             let mut state = self.state.subscribe();
-            state.wait_for(|state| *state != State::Stalled).await.ok();
+            let passes = |state: &State| match state {
+                State::Stalled(path) => !seen.path.contains(path),
+                State::Open | State::Holding => true,
+            };
+            state.wait_for(passes).await.ok();
         }
         Verdict::Pass
     }
