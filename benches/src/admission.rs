@@ -12,13 +12,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Interleaved runs of which the median counts.
-pub const ROUNDS: usize = 5;
 /// Length of one measurement.
 const MILLIS: u64 = 1200;
 
 /// What all measurements of admission share.
 pub struct Ground {
+    /// Interleaved runs of which the median counts.
+    pub rounds: usize,
     cores: Cores,
     peer: PathBuf,
     /// This program.
@@ -29,7 +29,7 @@ pub struct Ground {
 
 impl Ground {
     /// Makes the certificates; `peer` is the webhook in Go.
-    pub fn new(cores: Cores, peer: PathBuf) -> Result<Self> {
+    pub fn new(rounds: usize, cores: Cores, peer: PathBuf) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let ca = KubernetesCa::generate()?;
         let leaf = ca.server(IpAddr::V4(Ipv4Addr::LOCALHOST), HOST)?;
@@ -41,6 +41,7 @@ impl Ground {
             std::fs::write(folder.path().join(name), text)?;
         }
         Ok(Self {
+            rounds,
             cores,
             peer,
             bench: std::env::current_exe()?,
@@ -73,6 +74,8 @@ impl Ground {
             Some(kubeconfig) => command.arg("--kubeconfig").arg(kubeconfig),
             None => command.arg("--stub-access-review"),
         };
+        // It tells of its start; what it says when it fails is what its line of readiness is missed for.
+        command.stderr(std::process::Stdio::null());
         Server::start("controller-runtime (Go)", command).await
     }
 
@@ -194,7 +197,7 @@ pub async fn interleaved(
             }
         }
     }
-    for _ in 0..ROUNDS {
+    for _ in 0..ground.rounds {
         for (server, series) in &mut series {
             let run = ground.measure(server, path, series.rate).await?;
             series.runs.push(run);

@@ -1,6 +1,6 @@
 //! Minting: client certificates a second, by the algorithm of the cluster's CA.
 
-use crate::admission::{Ground, ROUNDS};
+use crate::admission::Ground;
 use crate::figures::{median, per_second};
 use crate::process::cpu;
 use anyhow::{Context, Result, ensure};
@@ -40,7 +40,7 @@ pub fn mint() -> Result<()> {
 /// Certificates per second of one core, by algorithm: the median of several runs.
 pub async fn measure(ground: &Ground) -> Result<Vec<(&'static str, f64)>> {
     let mut runs: Vec<BTreeMap<String, f64>> = Vec::new();
-    for _ in 0..ROUNDS {
+    for _ in 0..ground.rounds {
         let output = ground.alone("mint").output().await?;
         ensure!(
             output.status.success(),

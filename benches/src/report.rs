@@ -1,20 +1,32 @@
 //! The report: one table a measurement, in Markdown, which reads well on a terminal too.
 
-use crate::admission::{Measured, ROUNDS, Series, milliseconds};
+use crate::admission::{Measured, Series, milliseconds};
 use crate::confirm::{Confirmed, ORPHANS};
 use crate::idle::Idle;
-use crate::scale::{MACHINES, RECLAIMS, Scale};
+use crate::scale::{Scale, Size};
 
 /// Collects the tables.
-#[derive(Debug, Default)]
-pub struct Report(Vec<String>);
+#[derive(Debug)]
+pub struct Report {
+    rounds: usize,
+    tables: Vec<String>,
+}
 
 impl Report {
+    /// A report of figures that are medians over `rounds` runs.
+    pub fn new(rounds: usize) -> Self {
+        Self {
+            rounds,
+            tables: Vec::new(),
+        }
+    }
+
     /// The whole text.
     pub fn text(&self) -> String {
         format!(
-            "Median of {ROUNDS} interleaved runs where there are several; times are of this machine, ratios travel.\n\n{}",
-            self.0.join("\n")
+            "Median of {} interleaved runs where there are several; times are of this machine, ratios travel.\n\n{}",
+            self.rounds,
+            self.tables.join("\n")
         )
     }
 
@@ -103,8 +115,9 @@ impl Report {
 
     /// Memory with many objects.
     pub fn scale(&mut self, scale: &Scale) {
+        let Size { machines, reclaims } = scale.size;
         self.table(
-            &format!("Controller with {MACHINES} TalosMachines and {RECLAIMS} MachineReclaims"),
+            &format!("Controller with {machines} TalosMachines and {reclaims} MachineReclaims"),
             &[
                 "memory before, MiB",
                 "memory with them, MiB",
@@ -157,7 +170,7 @@ impl Report {
         for row in rows {
             text += &line(row);
         }
-        self.0.push(text);
+        self.tables.push(text);
     }
 }
 

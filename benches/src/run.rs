@@ -6,11 +6,12 @@ use crate::report::Report;
 use crate::review::CLUSTER;
 use crate::{confirm, idle, live, mint, scale};
 use anyhow::{Context, Result};
-use ichor_ground::controller::{free_address, install};
+use ichor_ground::controller::{free_address, install, tail};
 use ichor_ground::pki::KubernetesCa;
 use ichor_ground::{ClusterSetup, ControlPlane, Controller, ControllerOptions, World, paths};
 use ichor_webhook::{MUTATE_MACHINERECLAIMS, VALIDATE_MACHINERECLAIMS};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -20,13 +21,69 @@ pub struct Args {
     /// The peer webhook in Go.
     #[arg(long)]
     peer: PathBuf,
+    /// Interleaved runs of which the median counts.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// What to measure; everything without it.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Subject>,
+    #[command(flatten)]
+    size: scale::Size,
 }
 
-/// Measures everything, prints the report and writes it to `target/bench/report.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Subject {
+    /// Admission without an API server.
+    Admission,
+    /// Client certificates.
+    Minting,
+    /// Admission with an API server.
+    Live,
+    /// The controller.
+    Controller,
+}
+
+impl Args {
+    fn wants(&self, subject: Subject) -> bool {
+        self.only.is_empty() || self.only.contains(&subject)
+    }
+}
+
+/// Measures, prints the report and writes it to `target/bench/report.md`, also when something failed on the way.
 pub async fn run(args: Args) -> Result<()> {
-    let ground = Ground::new(Cores::pick()?, existing(&args.peer)?)?;
-    let mut report = Report::default();
-    say("admission, access review stubbed");
+    let mut report = Report::new(args.rounds);
+    let measured = measure(&args, &mut report).await;
+    let folder = paths::target().join("bench");
+    std::fs::create_dir_all(&folder)?;
+    let path = folder.join("report.md");
+    std::fs::write(&path, report.text()).with_context(|| format!("write {}", path.display()))?;
+    println!("{}", report.text());
+    measured
+}
+
+async fn measure(args: &Args, report: &mut Report) -> Result<()> {
+    let ground = Ground::new(args.rounds, Cores::pick()?, existing(&args.peer)?)?;
+    let progress = Progress(Instant::now());
+    if args.wants(Subject::Admission) {
+        progress.say("admission, access review stubbed");
+        admission(&ground, report).await?;
+    }
+    if args.wants(Subject::Minting) {
+        progress.say("minting");
+        report.minting(&mint::measure(&ground).await?);
+    }
+    if args.wants(Subject::Live) || args.wants(Subject::Controller) {
+        progress.say("starting a control plane and the controller");
+        let mut world = world(&existing(&args.ichor)?).await?;
+        let measured = with_world(&ground, &mut world, args, &progress, report).await;
+        measured
+            .with_context(|| format!("the controller's log:\n{}", tail(&world.controller.log())))?;
+    }
+    progress.say("done");
+    Ok(())
+}
+
+async fn admission(ground: &Ground, report: &mut Report) -> Result<()> {
     let servers = [
         ground.nothing().await?,
         ground.ichor(None).await?,
@@ -34,41 +91,38 @@ pub async fn run(args: Args) -> Result<()> {
     ];
     let halves = [servers[1].name, servers[2].name];
     for path in [VALIDATE_MACHINERECLAIMS, MUTATE_MACHINERECLAIMS] {
-        let measured = interleaved(&ground, &servers, path, &halves).await?;
-        report.admission(
-            &format!("Admission at `{path}`, access review stubbed"),
-            &measured,
-        );
+        let measured = interleaved(ground, &servers, path, &halves).await?;
+        report.admission(&format!("`{path}`, access review stubbed"), &measured);
     }
-    drop(servers);
-    say("minting");
-    report.minting(&mint::measure(&ground).await?);
+    Ok(())
+}
 
-    say("starting a control plane and the controller");
-    let mut world = world(&existing(&args.ichor)?).await?;
+async fn with_world(
+    ground: &Ground,
+    world: &mut World,
+    args: &Args,
+    progress: &Progress,
+    report: &mut Report,
+) -> Result<()> {
     let setup = ClusterSetup {
         orphans: confirm::ORPHANS,
         ..ClusterSetup::new(CLUSTER)
     };
     let cluster = world.cluster(&setup).await?;
-    say("admission, real access review");
-    let measured = live::measure(&ground, &world).await?;
-    report.admission(
-        &format!("Admission at `{VALIDATE_MACHINERECLAIMS}`, real access review"),
-        &measured,
-    );
-    say("from the typed UUID to the reset");
-    report.confirmed(&confirm::measure(&world, &cluster).await?);
-    say("ten thousand machines and a thousand requests");
-    report.scale(&scale::measure(&mut world, CLUSTER).await?);
-    say("an idle minute");
-    report.idle(&idle::measure(&world).await?);
-
-    let folder = paths::target().join("bench");
-    std::fs::create_dir_all(&folder)?;
-    let path = folder.join("report.md");
-    std::fs::write(&path, report.text()).with_context(|| format!("write {}", path.display()))?;
-    println!("{}", report.text());
+    if args.wants(Subject::Live) {
+        progress.say("admission, real access review");
+        let measured = live::measure(ground, world).await?;
+        let title = format!("`{VALIDATE_MACHINERECLAIMS}`, real access review");
+        report.admission(&title, &measured);
+    }
+    if args.wants(Subject::Controller) {
+        progress.say("from the typed UUID to the reset");
+        report.confirmed(&confirm::measure(world, &cluster).await?);
+        progress.say("many machines and requests");
+        report.scale(&scale::measure(world, CLUSTER, args.size).await?);
+        progress.say("an idle minute");
+        report.idle(&idle::measure(world).await?);
+    }
     Ok(())
 }
 
@@ -94,6 +148,11 @@ fn existing(path: &Path) -> Result<PathBuf> {
         .with_context(|| format!("{} is missing: `make bench` builds it", path.display()))
 }
 
-fn say(what: &str) {
-    eprintln!("== {what}");
+/// Says on standard error what is being done, and when.
+struct Progress(Instant);
+
+impl Progress {
+    fn say(&self, what: &str) {
+        eprintln!("== {:>3} s  {what}", self.0.elapsed().as_secs());
+    }
 }

@@ -6,19 +6,27 @@ use futures::{StreamExt, TryStreamExt, stream};
 use ichor_crds::{MachineReclaim, TalosMachine};
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::wait::within;
-use ichor_ground::{Controller, World};
+use ichor_ground::{Controller, World, eventually};
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Machines, and requests whose machine does not answer.
-pub const MACHINES: u16 = 10_000;
-/// See [`MACHINES`].
-pub const RECLAIMS: u16 = 1_000;
+/// How many objects there are.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Size {
+    /// TalosMachines of the controller's measurement.
+    #[arg(long, default_value_t = 10_000)]
+    pub machines: u16,
+    /// Its MachineReclaims, whose machines do not answer.
+    #[arg(long, default_value_t = 1_000)]
+    pub reclaims: u16,
+}
 
 /// What was measured.
 pub struct Scale {
+    /// The objects.
+    pub size: Size,
     /// Before the objects.
     pub empty: Memory,
     /// With them, after a restart.
@@ -28,11 +36,11 @@ pub struct Scale {
 }
 
 /// Creates the objects and restarts the controller with them.
-pub async fn measure(world: &mut World, cluster: &str) -> Result<Scale> {
+pub async fn measure(world: &mut World, cluster: &str, size: Size) -> Result<Scale> {
     let empty = memory_of(&world.controller)?;
     let client = world.plane.client().await?;
-    create(&client, (0..MACHINES).map(|n| machine(n, cluster))).await?;
-    create_reclaims(&client, cluster).await?;
+    create(&client, (0..size.machines).map(|n| machine(n, cluster))).await?;
+    create_reclaims(&client, cluster, size.reclaims).await?;
     tried(&client).await?;
     let ended = world.controller.terminate().await?;
     ensure!(ended.success(), "the controller ended with {ended}");
@@ -42,6 +50,7 @@ pub async fn measure(world: &mut World, cluster: &str) -> Result<Scale> {
     let ready = begin.elapsed();
     leads(&world.controller).await?;
     Ok(Scale {
+        size,
         empty,
         full: settled(&world.controller).await?,
         ready,
@@ -67,18 +76,25 @@ async fn create(client: &Client, machines: impl Iterator<Item = Value>) -> Resul
         .context("create the TalosMachines")
 }
 
-async fn create_reclaims(client: &Client, cluster: &str) -> Result<()> {
+/// Few at a time, and again where the webhook had no time: it reads every unfinished request for each new one.
+async fn create_reclaims(client: &Client, cluster: &str, count: u16) -> Result<()> {
     let api: &Api<MachineReclaim> = &Api::namespaced(client.clone(), NAMESPACE);
-    stream::iter(0..RECLAIMS)
+    stream::iter(0..count)
         .map(|n| async move {
-            let request: MachineReclaim = serde_json::from_value(reclaim(n, cluster))?;
-            api.create(&PostParams::default(), &request).await?;
-            anyhow::Ok(())
+            let request: &MachineReclaim = &serde_json::from_value(reclaim(n, cluster))?;
+            eventually("a MachineReclaim to be created", async || {
+                match api.create(&PostParams::default(), request).await {
+                    // One whose answer was lost is there already.
+                    Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+                    created => drop(created?),
+                }
+                Ok(Some(()))
+            })
+            .await
         })
-        .buffer_unordered(8)
+        .buffer_unordered(2)
         .try_collect()
         .await
-        .context("create the MachineReclaims")
 }
 
 /// Waits until every request was tried once: its condition says that the machine does not answer.
