@@ -69,7 +69,11 @@ pub fn judge(
             identity,
             address,
             boot_id,
-        } if is_same(record, identity) && is_another_boot(record, boot_id.as_deref()) => {
+        } if is_same(record, identity) => {
+            // The effect is verified, not believed (FAULTS 24).
+            if boot_id.is_some() && *boot_id == record.boot_id {
+                return Outlook::Failed(never_reset(spec, record));
+            }
             return returned(spec, progress, address, now);
         }
         Sight::Configured {
@@ -105,12 +109,6 @@ pub fn judge(
 
 fn is_same(record: &ResetRecord, identity: &MachineIdentity) -> bool {
     record.identity.compare(identity) == IdentityMatch::Same
-}
-
-/// The effect is verified, not believed (FAULTS 24): whoever is in maintenance mode on the boot of the record has not been
-/// reset.
-fn is_another_boot(record: &ResetRecord, boot_id: Option<&str>) -> bool {
-    boot_id.is_none() || boot_id != record.boot_id.as_deref()
 }
 
 fn stopped(progress: &mut ReclaimProgress, now: Timestamp) {
@@ -149,6 +147,18 @@ fn not_carried_out(spec: &MachineReclaimSpec, record: &ResetRecord) -> Ending {
         reason::RESET_NOT_CARRIED_OUT,
         format!(
             "{address} accepted the reset and still runs on boot {boot}: it was not carried out. Look at talosctl dmesg -n {address}, then ask again"
+        ),
+    )
+}
+
+/// Whoever is in maintenance mode on the boot of the record was not brought there by a reset.
+fn never_reset(spec: &MachineReclaimSpec, record: &ResetRecord) -> Ending {
+    let boot = record.boot_id.as_deref().unwrap_or("unknown");
+    Ending::failed(
+        reason::RESET_NOT_CARRIED_OUT,
+        format!(
+            "{} is in maintenance mode on boot {boot}, on which the reset was recorded: it was not carried out. Look at the machine",
+            spec.address
         ),
     )
 }

@@ -172,10 +172,10 @@ fn decision_3_overdue_after_thirty_minutes_and_the_looking_goes_on() {
 
 #[test]
 fn faults_24_maintenance_mode_on_the_recorded_boot_is_no_effect() {
-    for (boot, returned) in [
-        (Some("boot-1"), false),
-        (Some("boot-2"), true),
-        (None, true),
+    for (boot, failed) in [
+        (Some("boot-1"), Some(reason::RESET_NOT_CARRIED_OUT)),
+        (Some("boot-2"), None),
+        (None, None),
     ] {
         let sight = Sight::Maintenance {
             identity: machine("5B5RF13"),
@@ -183,10 +183,8 @@ fn faults_24_maintenance_mode_on_the_recorded_boot_is_no_effect() {
             boot_id: boot.map(str::to_owned),
         };
         let outlook = look(&record(true), &sight, 60);
-        assert_eq!(
-            matches!(outlook, Outlook::Returned(_)),
-            returned,
-            "{boot:?}"
-        );
+        assert_eq!(failure(&outlook), failed, "{boot:?}");
+        let returned = matches!(outlook, Outlook::Returned(_));
+        assert_eq!(returned, failed.is_none(), "{boot:?}");
     }
 }
