@@ -118,6 +118,11 @@ pub(super) async fn look(
     let connection = dialer.connect(address(spec)?, &source.credential).await?;
     // On the heap: many calls at once make a large future.
     let facts = Box::pin(inspect::inspect(context, spec, &source, &connection)).await?;
+    // What was not answered because the lease is over would look like machines that do not answer.
+    context
+        .leader
+        .deadline()
+        .map_err(|lost| Trouble::Transient(lost.into()))?;
     let approved = observe::approved(context, facts.inspection.identity.system_uuid()).await?;
     let assessment = assess(&Case {
         spec,
