@@ -8,6 +8,7 @@ use ichor_crds::{BUNDLE_KEY, TALOSCONFIG_KEY, TALOSCONFIG_SECRET_TYPE, TalosClus
 use ichor_talos::{Credential, CredentialError, Talosconfig, TalosconfigError};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::jiff::Timestamp;
 use kube::{Api, Client, ResourceExt};
 use std::net::IpAddr;
 
@@ -69,6 +70,9 @@ pub struct Managed {
     pub bundle: SecretsBundle,
 }
 
+/// Name of a cluster whose bundle cannot be read, and its cluster ID where that was ever seen.
+pub type Unreadable = (String, Option<String>);
+
 /// The clusters.
 pub struct Clusters {
     secrets: Api<Secret>,
@@ -126,17 +130,32 @@ impl Clusters {
         })
     }
 
-    /// Every cluster whose bundle can be read. One that cannot is no cluster whose CA could vouch for a node.
-    pub async fn readable(&self) -> Result<Vec<Managed>, CredentialUnavailable> {
-        let mut readable = Vec::new();
+    /// Every cluster whose bundle can be read and whose CA is valid at `now`; and of the others the name, with the cluster
+    /// ID that was last seen.
+    pub async fn readable(
+        &self,
+        now: Timestamp,
+    ) -> Result<(Vec<Managed>, Vec<Unreadable>), CredentialUnavailable> {
+        let (mut readable, mut unreadable) = (Vec::new(), Vec::new());
         for cluster in self.cache.all() {
+            let last_seen = cluster
+                .status
+                .as_ref()
+                .and_then(|status| status.cluster_id.clone());
+            let name = cluster.name_any();
             match self.managed(cluster).await {
-                Ok(managed) => readable.push(managed),
+                Ok(managed) if managed.bundle.os_ca(now).is_ok() => readable.push(managed),
+                Ok(managed) => {
+                    unreadable.push((name, Some(managed.bundle.cluster_id().to_owned())));
+                }
                 Err(error @ CredentialUnavailable::Kubernetes(_)) => return Err(error),
-                Err(error) => tracing::debug!(%error, "a bundle is not readable"),
+                Err(error) => {
+                    tracing::debug!(%error, "a bundle is not readable");
+                    unreadable.push((name, last_seen));
+                }
             }
         }
-        Ok(readable)
+        Ok((readable, unreadable))
     }
 
     /// A credential for one node, made from the cluster's bundle and kept in memory only.

@@ -4,8 +4,9 @@ use crate::common::{alice, world};
 use crate::has_reason;
 use anyhow::{Result, ensure};
 use ichor_crds::ReclaimPhase;
-use ichor_crds::conditions::reclaim as reason;
+use ichor_crds::conditions::{COMPLETE, reclaim as reason};
 use ichor_ground::controller::NAMESPACE;
+use ichor_ground::request::has_condition;
 use ichor_ground::{ClusterSetup, GroundCluster, Request, eventually};
 use ichor_simulator::{Action, Fault, NodeHandle};
 use serde_json::Value;
@@ -99,17 +100,28 @@ async fn decision_1_recorded_and_not_observed_fails_and_is_never_sent_again() ->
     Ok(())
 }
 
-/// Decision 4: a definite refusal removes the record, and the condition says why; it goes on when the node does.
+/// Decision 4: a definite refusal removes the record. What the machine refuses it would refuse again: it ends, and a
+/// person asks anew.
 #[tokio::test]
 async fn decision_4_a_refused_reset_is_not_recorded_any_more() -> Result<()> {
-    let (_cluster, orphan, request) = asked("refusing").await?;
-    orphan.fault(Fault::on(
-        "Reset",
-        Action::Refuse {
-            code: 7,
-            message: "not authorized".to_owned(),
-        },
-    ));
+    let (cluster, orphan, request) = asked("refusing").await?;
+    orphan.fault(refusal(7, "not authorized"));
+    request.confirm(orphan.uuid()).await?;
+    let status = request.reaches(ReclaimPhase::Refused).await?;
+    ensure!(status.reset.is_none(), "{status:?}");
+    ensure!(
+        has_condition(&status, COMPLETE, reason::TALOS_CONNECT_FAILED),
+        "{status:?}"
+    );
+    ensure!(cluster.resets() == 1);
+    Ok(())
+}
+
+/// Decision 4: a machine that is busy did not carry it out either; it is asked again when it can be.
+#[tokio::test]
+async fn decision_4_a_busy_machine_is_asked_again() -> Result<()> {
+    let (_cluster, orphan, request) = asked("busy").await?;
+    orphan.fault(refusal(9, "another sequence is in progress"));
     request.confirm(orphan.uuid()).await?;
     let status = request
         .until("the refusal", |status| {
@@ -126,6 +138,16 @@ async fn decision_4_a_refused_reset_is_not_recorded_any_more() -> Result<()> {
     let carried_out = carried_out.filter(|call| call.code.as_deref() == Some("Ok"));
     ensure!(carried_out.count() == 1);
     Ok(())
+}
+
+fn refusal(code: i32, message: &str) -> Fault {
+    Fault::on(
+        "Reset",
+        Action::Refuse {
+            code,
+            message: message.to_owned(),
+        },
+    )
 }
 
 /// Decision 15: "deleting the request recalls nothing that was sent and says so in an Event".

@@ -257,11 +257,19 @@ fn node_unavailable(case: &Case) -> Option<Verdict> {
     case.facts.node_unavailable.clone().map(Verdict::Warn)
 }
 
-/// What the wipe does to etcd; nothing for a worker, and for a control plane whose members nobody could list.
+/// What the wipe does to etcd; nothing for a worker. A control plane whose members nobody could list is the last one
+/// where no other is known; else its cluster is silent, and the rule about that speaks.
 fn effect(case: &Case) -> Effect {
     let seen = &case.facts.inspection;
-    if seen.role != Some(MachineRole::ControlPlane) || seen.etcd_members.is_empty() {
+    if seen.role != Some(MachineRole::ControlPlane) {
         return Effect::Holds;
+    }
+    if seen.etcd_members.is_empty() {
+        return if case.facts.alone {
+            Effect::Last
+        } else {
+            Effect::Holds
+        };
     }
     let leaves = case.spec.force_ungraceful != Some(true) && case.facts.etcd == EtcdAnswer::Answers;
     let id = seen.etcd_member_id.as_deref().unwrap_or_default();

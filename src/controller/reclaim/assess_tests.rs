@@ -238,6 +238,23 @@ fn record_0136_a_control_plane_whose_cluster_does_not_answer_needs_force_ungrace
     assert_eq!(judge(&asked, &facts, &[]).refusals, Vec::<String>::new());
 }
 
+/// DESIGN section 11: removing the last control plane needs force and the typed name, also where its etcd is down.
+#[test]
+fn record_0136_a_silent_control_plane_without_others_is_the_last_one() {
+    let mut facts = control_plane(&[]);
+    facts.etcd = EtcdAnswer::Silent;
+    facts.alone = true;
+    let mut asked = spec();
+    asked.force_ungraceful = Some(true);
+    let said = judge(&asked, &facts, &[]).refusals.concat();
+    assert!(said.contains("last control plane"), "{said}");
+    asked.force = Some(true);
+    let said = judge(&asked, &facts, &[]);
+    assert_eq!(said.refusals, Vec::<String>::new());
+    assert_eq!(said.cluster_name_needed.as_deref(), Some("prod"));
+    assert!(!said.graceful);
+}
+
 #[test]
 fn section_11_an_ungraceful_reset_names_the_member_it_leaves() {
     let mut asked = spec();

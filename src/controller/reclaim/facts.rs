@@ -11,6 +11,8 @@ pub struct Facts {
     pub inspection: ReclaimInspection,
     /// Whether etcd answered on the machine itself.
     pub etcd: EtcdAnswer,
+    /// Whether no other control plane of its managed cluster is known: nobody but the machine could list the members.
+    pub alone: bool,
     /// Whether the machine claims the cluster ID of the managed cluster whose CA vouched for its certificate.
     pub cluster_id_agrees: bool,
     /// A managed cluster whose ID the machine claims, while that cluster's CA did not vouch for it.

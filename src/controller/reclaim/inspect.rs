@@ -46,8 +46,8 @@ pub async fn inspect(
         connection.node_name(),
         connection.version()
     )?;
-    let managed = owner(context, connection).await?;
     let claimed = cluster.as_ref().map(|cluster| cluster.id.as_str());
+    let managed = owner(context, spec, connection, claimed).await?;
     let role = role_of(kind, spec)?;
     let (wiped, kept) = volumes::read(connection).await?;
     let mut facts = Facts {
@@ -77,15 +77,9 @@ pub async fn inspect(
         ..Facts::default()
     };
     if role == MachineRole::ControlPlane {
-        let etcd = etcd::read(
-            context,
-            source,
-            managed.cluster.as_ref(),
-            connection,
-            hostname.as_deref(),
-        )
-        .await?;
+        let etcd = etcd::read(context, source, managed.cluster.as_ref(), connection).await?;
         facts.etcd = etcd.answer;
+        facts.alone = etcd.alone;
         facts.inspection.etcd_member_id = etcd.own;
         facts.inspection.etcd_members = etcd.members;
     } else {
@@ -113,11 +107,21 @@ impl Owner {
     }
 }
 
-async fn owner(context: &Context, connection: &Connection) -> Result<Owner, Trouble> {
-    let readable = context.clusters.readable().await;
-    let readable =
-        readable.map_err(|error| Trouble::credential(reason::SECRETS_BUNDLE_UNAVAILABLE, error))?;
+async fn owner(
+    context: &Context,
+    spec: &MachineReclaimSpec,
+    connection: &Connection,
+    claimed: Option<&str>,
+) -> Result<Owner, Trouble> {
     let now = clock::now();
+    let (mut readable, unreadable) = context
+        .clusters
+        .readable(now)
+        .await
+        .map_err(|error| Trouble::credential(reason::SECRETS_BUNDLE_UNAVAILABLE, error))?;
+    // Two clusters may have been given one bundle: the one that the request names comes first, then by name.
+    let named = spec.cluster_ref.as_ref().map(|cluster| &cluster.name);
+    readable.sort_by_key(|cluster| (Some(&cluster.name) != named, cluster.name.clone()));
     let mut owner = Owner {
         cluster: None,
         others: Vec::new(),
@@ -135,7 +139,20 @@ async fn owner(context: &Context, connection: &Connection) -> Result<Owner, Trou
                 .push((cluster.bundle.cluster_id().to_owned(), cluster.name));
         }
     }
-    Ok(owner)
+    // A cluster whose bundle cannot be read can vouch for nobody: its machine is no stranger for that.
+    let own = unreadable
+        .into_iter()
+        .find(|(_, id)| id.is_some() && id.as_deref() == claimed);
+    match own {
+        Some((name, _)) if owner.cluster.is_none() => Err(Trouble::Wait(super::decide::Wait::new(
+            reason::SECRETS_BUNDLE_UNAVAILABLE,
+            format!(
+                "{} says that it belongs to cluster {name}, whose secrets bundle cannot be read, so that it cannot be checked",
+                spec.address
+            ),
+        ))),
+        _ => Ok(owner),
+    }
 }
 
 fn role_of(kind: MachineType, spec: &MachineReclaimSpec) -> Result<MachineRole, Trouble> {

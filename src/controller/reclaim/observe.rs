@@ -192,7 +192,9 @@ async fn elsewhere(context: &Context, record: &ResetRecord, not: IpAddr) -> Opti
         .collect(|machine| place(machine, record, not));
     for (address, fingerprint) in places {
         let sight = in_maintenance(context, address, Some(fingerprint)).await;
-        if matches!(sight, Sight::Maintenance { .. }) {
+        if let Sight::Maintenance { identity, .. } = &sight
+            && record.identity.compare(identity) == IdentityMatch::Same
+        {
             return Some(sight);
         }
     }

@@ -1,8 +1,8 @@
 //! The reset itself: lock, fresh look, record, send, in this order, at most once (DESIGN section 18, decisions 1 to 4).
 
 use super::act::{look, write};
-use super::assess::Assessment;
-use super::decide::{self, Snapshot, Step, Wait};
+use super::assess::{Assessment, Case, assess};
+use super::decide::{self, Consent, Ending, Snapshot, Step, Wait};
 use super::facts::{Facts, Rival};
 use super::observe;
 use super::purpose;
@@ -15,7 +15,7 @@ use crate::runtime::clock;
 use crate::runtime::fence::Fence;
 use ichor_crds::conditions::reclaim as reason;
 use ichor_crds::{MachineReclaim, ResetRecord};
-use ichor_talos::{Connection, Outcome, ResetRequest, TalosError};
+use ichor_talos::{Class, Connection, Outcome, ResetRequest, TalosError};
 use kube::ResourceExt;
 use kube::api::PostParams;
 use kube::core::DeserializeGuard;
@@ -39,13 +39,17 @@ pub(super) async fn reset(
     }
     match outcome? {
         Sent::Recorded => Ok(Some(context.settings.watch)),
+        Sent::Ask(seen, consent) => {
+            // What is asked for is what the fresh look found: admission judges the answer by it.
+            let (facts, assessment) = *seen;
+            let draft = Draft::of(&snapshot.request, clock::now())
+                .inspected(&facts, &assessment)
+                .awaiting(&consent);
+            write(context, &snapshot.request, draft.finish()).await?;
+            Ok(None)
+        }
         Sent::TakenBack => Ok(Some(context.settings.recheck)),
         Sent::Step(step) => match step {
-            Step::AwaitPerson(consent) => {
-                let draft = Draft::of(&snapshot.request, clock::now()).awaiting(&consent);
-                write(context, &snapshot.request, draft.finish()).await?;
-                Ok(None)
-            }
             Step::Wait(wait) => Err(Trouble::Wait(wait)),
             Step::End(ending) => Err(Trouble::End(ending)),
             _ => Ok(Some(Duration::ZERO)),
@@ -78,6 +82,8 @@ enum Sent {
     Recorded,
     /// It is not any more: the request provably was not carried out.
     TakenBack,
+    /// It is not; a person has to type something first, because of what was seen.
+    Ask(Box<(Facts, Assessment)>, Consent),
     /// It is not; another step follows.
     Step(Step),
 }
@@ -100,8 +106,23 @@ async fn under_lock(
         decide::before_reset(&request.spec, &consented, &facts, &assessment, clock::now());
     let record = match decided {
         Ok(record) => record,
+        Err(Step::AwaitPerson(consent)) => {
+            return Ok(Sent::Ask(Box::new((facts, assessment)), consent));
+        }
         Err(step) => return Ok(Sent::Step(step)),
     };
+    // Approved while it was looked at: the machine is a member now.
+    let approved = observe::approved(context, me.uuid).await?;
+    let refusals = assess(&Case {
+        spec: &request.spec,
+        facts: &facts,
+        approved: &approved,
+    })
+    .refusals;
+    if !refusals.is_empty() {
+        let ending = Ending::refused(reason::REFUSED, refusals.join("; "));
+        return Ok(Sent::Step(Step::End(ending)));
+    }
     let Some(recorded) = put_record(context, request, &facts, &assessment, record).await? else {
         return Ok(Sent::Step(Step::Rest(None)));
     };
@@ -157,7 +178,8 @@ async fn send(
     let held = context.leader.deadline().is_ok() && lock.is_none_or(|lock| lock.deadline().is_ok());
     if !held {
         let text = "the lease ended before the reset was sent; nothing was sent";
-        return take_back(context, recorded, &Wait::new(reason::NOT_READY, text)).await;
+        let draft = Draft::of(recorded, clock::now()).not_sent(&Wait::new(reason::NOT_READY, text));
+        return Ok(take_back(context, recorded, draft).await);
     }
     tracing::info!(request = %recorded.name_any(), address = %connection.address(), graceful, "sending the reset");
     context.metrics.reset_sent();
@@ -168,7 +190,7 @@ async fn send(
             Ok(Sent::Recorded)
         }
         Err(error) if error.outcome() == Outcome::NotCarriedOut => {
-            take_back(context, recorded, &refused(&error)).await
+            Ok(take_back(context, recorded, refused(recorded, &error)).await)
         }
         Err(error) => {
             // A deadline or a broken stream: it may have been carried out, so the record stays (decision 4).
@@ -178,27 +200,29 @@ async fn send(
     }
 }
 
-fn refused(error: &TalosError) -> Wait {
-    Wait::new(
-        reason::TALOS_CONNECT_FAILED,
-        format!(
-            "the reset was not carried out and is not recorded any more: {}",
-            error.summary()
-        ),
-    )
+/// What is busy or not ready will be asked again; what the machine refuses or cannot understand it would refuse again,
+/// so a person has to ask anew.
+fn refused(recorded: &MachineReclaim, error: &TalosError) -> Draft {
+    let why = format!(
+        "the reset was not carried out and is not recorded any more: {}",
+        error.summary()
+    );
+    let draft = Draft::of(recorded, clock::now())
+        .not_sent(&Wait::new(reason::TALOS_CONNECT_FAILED, why.clone()));
+    match error.class() {
+        Class::Refused | Class::Invalid => {
+            draft.ended(&Ending::refused(reason::TALOS_CONNECT_FAILED, why))
+        }
+        _ => draft,
+    }
 }
 
 /// Takes a record back whose request provably was not carried out (decision 4). Where that cannot be written, the
 /// record stays, and the watch finds the machine running.
-async fn take_back(
-    context: &Context,
-    recorded: &MachineReclaim,
-    wait: &Wait,
-) -> Result<Sent, Trouble> {
-    let draft = Draft::of(recorded, clock::now()).not_sent(wait);
+async fn take_back(context: &Context, recorded: &MachineReclaim, draft: Draft) -> Sent {
     match write(context, recorded, draft.finish()).await {
-        Ok(_) => Ok(Sent::TakenBack),
-        Err(_) => Ok(Sent::Recorded),
+        Ok(_) => Sent::TakenBack,
+        Err(_) => Sent::Recorded,
     }
 }
 

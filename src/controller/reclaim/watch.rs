@@ -48,8 +48,14 @@ pub(super) async fn watch(
             waiting(context, request, &record, progress, overdue).await
         }
         Outlook::Returned(progress) => {
-            let draft = Draft::of(request, now).watched(progress, false);
-            let request = write(context, request, draft.finish()).await?;
+            // Seen before, and its Node still waits: written once is enough.
+            let seen = status.progress.as_ref() == Some(&progress);
+            let request = if seen {
+                request.clone()
+            } else {
+                let draft = Draft::of(request, now).watched(progress, false);
+                write(context, request, draft.finish()).await?
+            };
             context.locks.release(&purpose(&request)).await;
             let finished = finish(context, &request, &sight).await;
             or_report(context, &request, finished).await

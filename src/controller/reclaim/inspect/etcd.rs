@@ -9,7 +9,7 @@ use crate::controller::reclaim::trouble::Trouble;
 use futures::StreamExt;
 use ichor_certs::Role;
 use ichor_crds::{EtcdMemberView, MachineRole, NodeAddress};
-use ichor_talos::{Connection, EtcdMember, EtcdStatus};
+use ichor_talos::{Connection, EtcdMember, EtcdStatus, Kind};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
@@ -22,6 +22,8 @@ const AT_ONCE: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Etcd {
     pub(super) answer: EtcdAnswer,
+    /// Whether no other control plane of the managed cluster is known.
+    pub(super) alone: bool,
     /// The machine's own member, as lower-case hex.
     pub(super) own: Option<String>,
     pub(super) members: Vec<EtcdMemberView>,
@@ -33,7 +35,6 @@ pub(super) async fn read(
     source: &Source,
     managed: Option<&Managed>,
     connection: &Connection,
-    hostname: Option<&str>,
 ) -> Result<Etcd, Trouble> {
     // etcd that is down hangs every call until its deadline: asked side by side.
     let (members, status, local) = tokio::join!(
@@ -41,6 +42,21 @@ pub(super) async fn read(
         connection.etcd_status(),
         connection.etcd_local_member_id(),
     );
+    // What was cut because a lease is over says nothing about etcd.
+    let errors = [
+        members.as_ref().err(),
+        status.as_ref().err(),
+        local.as_ref().err(),
+    ];
+    if let Some(lost) = errors
+        .into_iter()
+        .flatten()
+        .find(|error| error.kind() == Kind::LeaseLost)
+    {
+        return Err(Trouble::Transient(anyhow::anyhow!(
+            lost.summary().to_owned()
+        )));
+    }
     let own_id = match (&status, local) {
         (Ok(status), _) => Some(status.member_id),
         (Err(_), Ok(local)) => local,
@@ -55,6 +71,7 @@ pub(super) async fn read(
         None if source.pasted => peers(&own_list, connection.address()),
         None => Vec::new(),
     };
+    let alone = managed.is_some() && addresses.is_empty();
     let others = ask(context, source, managed, addresses).await;
     let mut healthy: BTreeSet<u64> = others.iter().filter_map(|other| other.healthy).collect();
     healthy.extend(
@@ -73,7 +90,7 @@ pub(super) async fn read(
         own_list
     };
     let own_id = match own_id {
-        None if !answers => guessed(&listed, connection.address(), hostname),
+        None if !answers => by_address(&listed, connection.address()),
         known => known,
     };
     Ok(Etcd {
@@ -82,6 +99,7 @@ pub(super) async fn read(
         } else {
             EtcdAnswer::Silent
         },
+        alone,
         own: own_id.map(hex),
         members: listed
             .iter()
@@ -91,19 +109,11 @@ pub(super) async fn read(
     })
 }
 
-/// The machine's member in the list of the others, by address or host name, where etcd on the machine is down and does
-/// not say. Nothing is removed by it (FAULTS 14): it makes the assessment stricter and is shown to the person.
-fn guessed(listed: &[EtcdMember], address: IpAddr, hostname: Option<&str>) -> Option<u64> {
-    let here = listed
-        .iter()
-        .find(|member| hosts(&member.peer_urls).any(|host| host == address));
-    let named = || {
-        let hostname = hostname.filter(|name| !name.is_empty())?;
-        listed
-            .iter()
-            .find(|member| member.hostname.eq_ignore_ascii_case(hostname))
-    };
-    here.or_else(named).map(|member| member.id)
+/// The machine's member in the list of the others by its peer address, where etcd on the machine is down and does not say.
+/// Never by host name: another member may have it (FAULTS 14).
+fn by_address(listed: &[EtcdMember], address: IpAddr) -> Option<u64> {
+    let here = |member: &&EtcdMember| hosts(&member.peer_urls).any(|host| host == address);
+    listed.iter().find(here).map(|member| member.id)
 }
 
 /// What one other control plane said.
@@ -241,7 +251,9 @@ mod tests {
             member("nonsense"),
         ];
         let six: IpAddr = "fc00:22::2".parse().expect("an address");
-        assert_eq!(guessed(&members, six, None), Some(0));
+        assert_eq!(by_address(&members, six), Some(0));
+        let stranger: IpAddr = "10.5.0.9".parse().expect("an address");
+        assert_eq!(by_address(&members, stranger), None);
         let own: IpAddr = "10.5.0.2".parse().expect("an address");
         let found: Vec<String> = peers(&members, own)
             .iter()
