@@ -5,7 +5,13 @@ use std::path::PathBuf;
 
 use prost::Message;
 
-const FILES: [&str; 5] = ["common.proto", "machine.proto", "storage.proto", "cosi.proto", "specs.proto"];
+const FILES: [&str; 5] = [
+    "common.proto",
+    "machine.proto",
+    "storage.proto",
+    "cosi.proto",
+    "specs.proto",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");

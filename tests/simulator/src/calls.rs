@@ -102,18 +102,40 @@ pub struct Fault {
 impl Fault {
     /// A fault on one method, every time.
     pub fn on(method: &str, action: Action) -> Self {
-        Self { method: Some(method.to_owned()), resource: None, action, times: None, after: 0 }
+        Self {
+            method: Some(method.to_owned()),
+            resource: None,
+            action,
+            times: None,
+            after: 0,
+        }
     }
 
     /// A fault on the identity resources, every time.
     pub fn wrong_identity(uuid: &str) -> Self {
-        let action = Action::AnswerAs { uuid: Some(uuid.to_owned()), serial: None, macs: None };
-        Self { method: None, resource: None, action, times: None, after: 0 }
+        let action = Action::AnswerAs {
+            uuid: Some(uuid.to_owned()),
+            serial: None,
+            macs: None,
+        };
+        Self {
+            method: None,
+            resource: None,
+            action,
+            times: None,
+            after: 0,
+        }
     }
 
     /// A fault on everything.
     pub fn always(action: Action) -> Self {
-        Self { method: None, resource: None, action, times: None, after: 0 }
+        Self {
+            method: None,
+            resource: None,
+            action,
+            times: None,
+            after: 0,
+        }
     }
 
     /// Only the first `times` calls.
@@ -139,7 +161,10 @@ impl Fault {
 
     fn strikes(&self, method: &str, resource: Option<&str>) -> bool {
         self.method.as_deref().is_none_or(|wanted| wanted == method)
-            && self.resource.as_deref().is_none_or(|wanted| Some(wanted) == resource)
+            && self
+                .resource
+                .as_deref()
+                .is_none_or(|wanted| Some(wanted) == resource)
     }
 }
 
@@ -197,7 +222,9 @@ impl Ledger {
 
     /// Takes the identity to answer with, if a fault changes it.
     pub fn identity(&self, resource: &str) -> Option<Action> {
-        self.take(|fault| matches!(fault.action, Action::AnswerAs { .. }) && fault.strikes("Get", Some(resource)))
+        self.take(|fault| {
+            matches!(fault.action, Action::AnswerAs { .. }) && fault.strikes("Get", Some(resource))
+        })
     }
 
     /// Takes the fault on a new connection.
@@ -207,7 +234,9 @@ impl Ledger {
 
     fn take(&self, wanted: impl Fn(&Fault) -> bool) -> Option<Action> {
         let mut faults = lock(&self.faults);
-        let index = faults.iter().position(|fault| wanted(fault) && fault.times != Some(0))?;
+        let index = faults
+            .iter()
+            .position(|fault| wanted(fault) && fault.times != Some(0))?;
         let fault = &mut faults[index];
         if fault.after > 0 {
             fault.after -= 1;
@@ -226,7 +255,10 @@ impl Ledger {
 
 impl Action {
     fn is_elsewhere(&self) -> bool {
-        matches!(self, Self::AnswerAs { .. } | Self::BlackHole | Self::CloseConnections)
+        matches!(
+            self,
+            Self::AnswerAs { .. } | Self::BlackHole | Self::CloseConnections
+        )
     }
 }
 
@@ -243,7 +275,11 @@ mod tests {
         assert_eq!(ledger.strike("Reset", None), Some(Action::Hang));
         assert_eq!(ledger.strike("Reset", None), Some(Action::Hang));
         assert_eq!(ledger.strike("Reset", None), None);
-        assert!(ledger.identity("SystemInformations.hardware.talos.dev").is_some());
+        assert!(
+            ledger
+                .identity("SystemInformations.hardware.talos.dev")
+                .is_some()
+        );
     }
 
     #[test]

@@ -24,13 +24,20 @@ type Shared = State<Arc<Mutex<Fleet>>>;
 
 /// Serves the control API on a listener until it fails.
 pub async fn serve_control(listener: TcpListener, fleet: Arc<Mutex<Fleet>>) -> Result<()> {
-    axum::serve(listener, router(fleet)).await.context("control API ended")
+    axum::serve(listener, router(fleet))
+        .await
+        .context("control API ended")
 }
 
 /// Binds the control API.
 pub async fn bind_control(address: SocketAddr) -> Result<TcpListener> {
-    anyhow::ensure!(address.ip().is_loopback(), "the control API gives secrets away: {address} is not a loopback address");
-    TcpListener::bind(address).await.with_context(|| format!("control API on {address}"))
+    anyhow::ensure!(
+        address.ip().is_loopback(),
+        "the control API gives secrets away: {address} is not a loopback address"
+    );
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("control API on {address}"))
 }
 
 fn router(fleet: Arc<Mutex<Fleet>>) -> Router {
@@ -62,7 +69,11 @@ impl From<anyhow::Error> for Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        (StatusCode::BAD_REQUEST, Json(json!({ "error": format!("{:#}", self.0) }))).into_response()
+        (
+            StatusCode::BAD_REQUEST,
+            Json(json!({ "error": format!("{:#}", self.0) })),
+        )
+            .into_response()
     }
 }
 
@@ -125,7 +136,11 @@ async fn faults(State(fleet): Shared, Path(name): Path<String>) -> Answer<Json<V
     Ok(Json(handle(&fleet, &name).await?.faults()))
 }
 
-async fn fault(State(fleet): Shared, Path(name): Path<String>, Json(fault): Json<Fault>) -> Answer<StatusCode> {
+async fn fault(
+    State(fleet): Shared,
+    Path(name): Path<String>,
+    Json(fault): Json<Fault>,
+) -> Answer<StatusCode> {
     handle(&fleet, &name).await?.fault(fault);
     Ok(StatusCode::NO_CONTENT)
 }
@@ -140,7 +155,11 @@ struct Power {
     on: bool,
 }
 
-async fn power(State(fleet): Shared, Path(name): Path<String>, Json(power): Json<Power>) -> Answer<StatusCode> {
+async fn power(
+    State(fleet): Shared,
+    Path(name): Path<String>,
+    Json(power): Json<Power>,
+) -> Answer<StatusCode> {
     let node = handle(&fleet, &name).await?;
     if power.on {
         node.power_on();
@@ -155,7 +174,11 @@ struct Move {
     address: IpAddr,
 }
 
-async fn move_to(State(fleet): Shared, Path(name): Path<String>, Json(to): Json<Move>) -> Answer<StatusCode> {
+async fn move_to(
+    State(fleet): Shared,
+    Path(name): Path<String>,
+    Json(to): Json<Move>,
+) -> Answer<StatusCode> {
     handle(&fleet, &name).await?.move_to(to.address).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -166,8 +189,15 @@ struct Clock {
     offset_seconds: i64,
 }
 
-async fn clock(State(fleet): Shared, Path(name): Path<String>, Json(clock): Json<Clock>) -> Answer<StatusCode> {
-    handle(&fleet, &name).await?.set_clock_offset(clock.offset_seconds).await?;
+async fn clock(
+    State(fleet): Shared,
+    Path(name): Path<String>,
+    Json(clock): Json<Clock>,
+) -> Answer<StatusCode> {
+    handle(&fleet, &name)
+        .await?
+        .set_clock_offset(clock.offset_seconds)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -194,8 +224,15 @@ struct ConfigOf {
     role: Role,
 }
 
-async fn machine_config(State(fleet): Shared, Path(name): Path<String>, Query(of): Query<ConfigOf>) -> Answer<String> {
-    Ok(fleet.lock().await.machine_config(&name, &of.hostname, of.role)?)
+async fn machine_config(
+    State(fleet): Shared,
+    Path(name): Path<String>,
+    Query(of): Query<ConfigOf>,
+) -> Answer<String> {
+    Ok(fleet
+        .lock()
+        .await
+        .machine_config(&name, &of.hostname, of.role)?)
 }
 
 async fn etcd(State(fleet): Shared, Path(name): Path<String>) -> Answer<Json<Vec<Value>>> {
@@ -221,6 +258,10 @@ async fn kubernetes(
     Path(name): Path<String>,
     Json(kubernetes): Json<Kubernetes>,
 ) -> Answer<StatusCode> {
-    fleet.lock().await.keep_kubernetes(&name, &kubernetes.kubeconfig).await?;
+    fleet
+        .lock()
+        .await
+        .keep_kubernetes(&name, &kubernetes.kubeconfig)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -90,7 +90,14 @@ impl Etcd {
         let id = rand::random::<u64>() | 1;
         let learner = !self.members.is_empty();
         let hostname = String::new();
-        self.members.push(Member { id, node: node.to_owned(), hostname, address, learner, running: false });
+        self.members.push(Member {
+            id,
+            node: node.to_owned(),
+            hostname,
+            address,
+            learner,
+            running: false,
+        });
         self.index += 1;
         id
     }
@@ -135,7 +142,9 @@ impl Etcd {
         if self.leader != Some(id) {
             return None;
         }
-        let next = self.voters().find(|member| member.running && member.id != id)?;
+        let next = self
+            .voters()
+            .find(|member| member.running && member.id != id)?;
         let (next, hostname) = (next.id, next.hostname.clone());
         self.leader = Some(next);
         self.last_leader = self.leader;
@@ -152,7 +161,10 @@ impl Etcd {
             return Ok(());
         }
         let rest: Vec<&Member> = self.voters().filter(|voter| voter.id != id).collect();
-        let started = rest.iter().filter(|voter| !voter.hostname.is_empty()).count();
+        let started = rest
+            .iter()
+            .filter(|voter| !voter.hostname.is_empty())
+            .count();
         if started < rest.len() / 2 + 1 {
             return Err(RemoveError::NotEnoughStarted);
         }
@@ -172,7 +184,11 @@ impl Etcd {
     }
 
     fn elect(&mut self) {
-        let running: Vec<u64> = self.voters().filter(|member| member.running).map(|member| member.id).collect();
+        let running: Vec<u64> = self
+            .voters()
+            .filter(|member| member.running)
+            .map(|member| member.id)
+            .collect();
         let quorum = running.len() > self.voters().count() / 2;
         if !quorum {
             self.leader = None;
@@ -222,7 +238,11 @@ mod tests {
         ];
         for (voters, running, index, expected) in table {
             let (mut etcd, ids) = cluster(voters, running);
-            assert_eq!(etcd.remove(ids[index]), expected, "{running} of {voters} run, {index} goes");
+            assert_eq!(
+                etcd.remove(ids[index]),
+                expected,
+                "{running} of {voters} run, {index} goes"
+            );
         }
         assert_eq!(cluster(3, 3).0.remove(1 << 40), Err(RemoveError::NotFound));
     }
@@ -248,6 +268,9 @@ mod tests {
         let new = etcd.join("cp-2", IpAddr::from([127, 0, 0, 1]));
         assert_ne!(new, ids[2]);
         assert_eq!(etcd.members().len(), 3);
-        assert!(etcd.member(new).is_some_and(|member| member.learner && member.hostname.is_empty()));
+        assert!(
+            etcd.member(new)
+                .is_some_and(|member| member.learner && member.hostname.is_empty())
+        );
     }
 }

@@ -36,7 +36,9 @@ impl Shared {
 
     /// The machine at an address.
     pub(crate) fn at(&self, address: IpAddr) -> Option<Arc<Node>> {
-        self.nodes().into_iter().find(|node| node.read(|state| state.address == address))
+        self.nodes()
+            .into_iter()
+            .find(|node| node.read(|state| state.address == address))
     }
 
     /// Who signs a node's server certificate: its own CA key, or a control plane's through trustd.
@@ -51,7 +53,8 @@ impl Shared {
         for node in self.nodes() {
             let found = node.read(|state| {
                 let other = state.config.as_ref()?.ca.clone()?;
-                (other.certificate == ca.certificate && !other.key.is_empty()).then_some((other, state.serving))
+                (other.certificate == ca.certificate && !other.key.is_empty())
+                    .then_some((other, state.serving))
             });
             match found {
                 Some((authority, true)) => return Some(authority),
@@ -63,7 +66,9 @@ impl Shared {
             return None;
         }
         let authorities = self.bundles.iter().filter_map(|bundle| bundle.os_ca().ok());
-        authorities.into_iter().find(|authority| authority.certificate == ca.certificate)
+        authorities
+            .into_iter()
+            .find(|authority| authority.certificate == ca.certificate)
     }
 }
 
@@ -72,7 +77,9 @@ impl Node {
     pub(crate) fn with_etcd<T>(&self, act: impl FnOnce(&mut Etcd) -> T) -> T {
         let cluster = self.read(|state| {
             let config = state.config.as_ref().or(state.persistent.as_ref());
-            config.map(|config| config.cluster_id.clone()).unwrap_or_default()
+            config
+                .map(|config| config.cluster_id.clone())
+                .unwrap_or_default()
         });
         act(lock(&self.shared.etcd).entry(cluster).or_default())
     }
@@ -94,36 +101,58 @@ pub struct Fleet {
 impl Fleet {
     /// Starts a fleet; every machine that begins with an API answers when this returns.
     pub async fn start(spec: FleetSpec) -> Result<Self> {
-        let clusters = spec.clusters.into_iter().map(Cluster::new).collect::<Result<Vec<_>>>()?;
+        let clusters = spec
+            .clusters
+            .into_iter()
+            .map(Cluster::new)
+            .collect::<Result<Vec<_>>>()?;
         let shared = Arc::new(Shared {
             root: CancellationToken::new(),
             timings: spec.timings,
             etcd: Mutex::default(),
             nodes: Mutex::default(),
-            bundles: clusters.iter().map(|cluster| cluster.bundle.clone()).collect(),
+            bundles: clusters
+                .iter()
+                .map(|cluster| cluster.bundle.clone())
+                .collect(),
         });
-        let mut fleet = Self { shared, nodes: Vec::new(), clusters, port: spec.port.unwrap_or(PORT) };
+        let mut fleet = Self {
+            shared,
+            nodes: Vec::new(),
+            clusters,
+            port: spec.port.unwrap_or(PORT),
+        };
         // Control planes first: they sign the workers' certificates.
-        let (first, later): (Vec<_>, Vec<_>) = spec.nodes.into_iter().partition(|node| node.role == Role::ControlPlane);
+        let (first, later): (Vec<_>, Vec<_>) = spec
+            .nodes
+            .into_iter()
+            .partition(|node| node.role == Role::ControlPlane);
         for node in first.into_iter().chain(later) {
             fleet.add(node).await?;
         }
         for cluster in &fleet.clusters {
-            crate::kube::keep_nodes(&fleet.shared, &cluster.spec, cluster.bundle.cluster_id()).await?;
+            crate::kube::keep_nodes(&fleet.shared, &cluster.spec, cluster.bundle.cluster_id())
+                .await?;
         }
         Ok(fleet)
     }
 
     /// Adds a machine to a running fleet.
     pub async fn add(&mut self, spec: NodeSpec) -> Result<NodeHandle> {
-        anyhow::ensure!(self.nodes.iter().all(|node| node.name() != spec.name), "two nodes are named {:?}", spec.name);
+        anyhow::ensure!(
+            self.nodes.iter().all(|node| node.name() != spec.name),
+            "two nodes are named {:?}",
+            spec.name
+        );
         let configured = spec.mode == StartMode::Configured;
         let node = Node::new(Machine::new(spec, self.port)?, Arc::clone(&self.shared));
         if configured {
             self.configure(&node)?;
         }
         lock(&self.shared.nodes).push(Arc::downgrade(&node));
-        node.begin().await.with_context(|| format!("starting node {:?}", node.machine.name))?;
+        node.begin()
+            .await
+            .with_context(|| format!("starting node {:?}", node.machine.name))?;
         let handle = NodeHandle { node };
         self.nodes.push(handle.clone());
         Ok(handle)
@@ -131,9 +160,14 @@ impl Fleet {
 
     fn configure(&self, node: &Arc<Node>) -> Result<()> {
         let spec = &node.machine.spec;
-        let name = spec.cluster.as_deref().with_context(|| format!("node {:?} is configured but names no cluster", spec.name))?;
+        let name = spec
+            .cluster
+            .as_deref()
+            .with_context(|| format!("node {:?} is configured but names no cluster", spec.name))?;
         let text = self.machine_config(name, &node.machine.hostname, spec.role)?;
-        let Loaded::Complete(config) = config::load(text.as_bytes(), false, false).map_err(anyhow::Error::msg)? else {
+        let Loaded::Complete(config) =
+            config::load(text.as_bytes(), false, false).map_err(anyhow::Error::msg)?
+        else {
             anyhow::bail!("the generated configuration has no v1alpha1 document");
         };
         node.change(|state| {
@@ -159,7 +193,8 @@ impl Fleet {
     /// The machine of this name.
     pub fn node(&self, name: &str) -> Result<NodeHandle> {
         let node = self.nodes.iter().find(|node| node.name() == name);
-        node.cloned().with_context(|| format!("the fleet has no node {name:?}"))
+        node.cloned()
+            .with_context(|| format!("the fleet has no node {name:?}"))
     }
 
     /// All machines.
@@ -181,34 +216,57 @@ impl Fleet {
     pub fn admin_talosconfig(&self, cluster: &str) -> Result<String> {
         let members = self.nodes.iter().map(|node| &node.node.machine.spec);
         let endpoints: Vec<String> = members
-            .filter(|spec| spec.cluster.as_deref() == Some(cluster) && spec.role == Role::ControlPlane)
+            .filter(|spec| {
+                spec.cluster.as_deref() == Some(cluster) && spec.role == Role::ControlPlane
+            })
             .map(|spec| spec.address.to_string())
             .collect();
-        self.secrets(cluster)?.admin_talosconfig(cluster, &endpoints)
+        self.secrets(cluster)?
+            .admin_talosconfig(cluster, &endpoints)
     }
 
     /// A machine configuration of a cluster, to be applied to a node in maintenance.
     pub fn machine_config(&self, cluster: &str, hostname: &str, role: Role) -> Result<String> {
         let cluster = self.cluster(cluster)?;
-        let endpoint = cluster.spec.endpoint.as_deref().unwrap_or("https://127.0.0.1:6443");
-        config::generate(&cluster.bundle, &cluster.spec.name, endpoint, hostname, role)
+        let endpoint = cluster
+            .spec
+            .endpoint
+            .as_deref()
+            .unwrap_or("https://127.0.0.1:6443");
+        config::generate(
+            &cluster.bundle,
+            &cluster.spec.name,
+            endpoint,
+            hostname,
+            role,
+        )
     }
 
     /// Begins to keep the Kubernetes Nodes of a cluster's machines, for a control plane that came after the fleet.
     pub async fn keep_kubernetes(&self, cluster: &str, kubeconfig: &str) -> Result<()> {
         let client = crate::kube::client(kubeconfig).await?;
-        crate::kube::keep(&self.shared, client, self.cluster(cluster)?.bundle.cluster_id());
+        crate::kube::keep(
+            &self.shared,
+            client,
+            self.cluster(cluster)?.bundle.cluster_id(),
+        );
         Ok(())
     }
 
     /// Etcd members of a cluster, in the order they joined.
     pub fn etcd_members(&self, cluster: &str) -> Result<Vec<crate::etcd::Member>> {
         let id = self.cluster(cluster)?.bundle.cluster_id().to_owned();
-        Ok(lock(&self.shared.etcd).get(&id).map(|etcd| etcd.members().to_vec()).unwrap_or_default())
+        Ok(lock(&self.shared.etcd)
+            .get(&id)
+            .map(|etcd| etcd.members().to_vec())
+            .unwrap_or_default())
     }
 
     fn cluster(&self, name: &str) -> Result<&Cluster> {
-        let cluster = self.clusters.iter().find(|cluster| cluster.spec.name == name);
+        let cluster = self
+            .clusters
+            .iter()
+            .find(|cluster| cluster.spec.name == name);
         cluster.with_context(|| format!("the fleet has no cluster {name:?}"))
     }
 }
@@ -223,9 +281,9 @@ impl Cluster {
     fn new(spec: ClusterSpec) -> Result<Self> {
         let bundle = match (&spec.bundle, &spec.bundle_file) {
             (Some(text), _) => Bundle::parse(text)?,
-            (None, Some(file)) => {
-                Bundle::parse(&std::fs::read_to_string(file).with_context(|| format!("reading bundle {file}"))?)?
-            }
+            (None, Some(file)) => Bundle::parse(
+                &std::fs::read_to_string(file).with_context(|| format!("reading bundle {file}"))?,
+            )?,
             (None, None) => Bundle::generate()?,
         };
         Ok(Self { spec, bundle })

@@ -21,15 +21,22 @@ use crate::node::{Node, Stage};
 use crate::spec::{ClusterSpec, Role, ms};
 
 /// Keeps the Nodes of a cluster's machines while the fleet runs, if the description gives a kubeconfig.
-pub(crate) async fn keep_nodes(shared: &Arc<Shared>, cluster: &ClusterSpec, cluster_id: &str) -> Result<()> {
-    let Some(file) = &cluster.kubeconfig else { return Ok(()) };
+pub(crate) async fn keep_nodes(
+    shared: &Arc<Shared>,
+    cluster: &ClusterSpec,
+    cluster_id: &str,
+) -> Result<()> {
+    let Some(file) = &cluster.kubeconfig else {
+        return Ok(());
+    };
     keep(shared, client(file).await?, cluster_id);
     Ok(())
 }
 
 /// A client from a kubeconfig file.
 pub(crate) async fn client(file: &str) -> Result<Client> {
-    let kubeconfig = Kubeconfig::read_from(file).with_context(|| format!("reading kubeconfig {file}"))?;
+    let kubeconfig =
+        Kubeconfig::read_from(file).with_context(|| format!("reading kubeconfig {file}"))?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     Client::try_from(config).with_context(|| format!("using kubeconfig {file}"))
 }
@@ -38,7 +45,11 @@ pub(crate) async fn client(file: &str) -> Result<Client> {
 pub(crate) fn keep(shared: &Arc<Shared>, client: Client, cluster_id: &str) {
     let root = shared.root.clone();
     let heartbeat = ms(shared.timings.heartbeat);
-    let mut keeper = Keeper { client, cluster_id: cluster_id.to_owned(), registered: HashMap::new() };
+    let mut keeper = Keeper {
+        client,
+        cluster_id: cluster_id.to_owned(),
+        registered: HashMap::new(),
+    };
     let shared: Weak<Shared> = Arc::downgrade(shared);
     tokio::spawn(async move {
         let run = async {
@@ -65,7 +76,9 @@ struct Keeper {
 impl Keeper {
     async fn round(&mut self, shared: &Shared) {
         for node in shared.nodes() {
-            let Some(kubelet) = Kubelet::of(&node, &self.cluster_id) else { continue };
+            let Some(kubelet) = Kubelet::of(&node, &self.cluster_id) else {
+                continue;
+            };
             if let Err(error) = self.sync(&node, &kubelet).await {
                 debug!(node = node.machine.name, %error, "kubelet's round failed");
             }
@@ -76,7 +89,8 @@ impl Keeper {
         let nodes: Api<KubernetesNodeObject> = Api::all(self.client.clone());
         let start = (kubelet.boot_id.clone(), kubelet.name.clone());
         if self.registered.get(&node.machine.name) != Some(&start) {
-            let object = serde_json::from_value(kubelet.object()).map_err(kube::Error::SerdeError)?;
+            let object =
+                serde_json::from_value(kubelet.object()).map_err(kube::Error::SerdeError)?;
             match nodes.create(&PostParams::default(), &object).await {
                 Ok(_) => {}
                 Err(kube::Error::Api(status)) if status.code == 409 => {}
@@ -85,7 +99,14 @@ impl Keeper {
             self.registered.insert(node.machine.name.clone(), start);
         }
         let status = json!({ "status": kubelet.status() });
-        match nodes.patch_status(&kubelet.name, &PatchParams::default(), &Patch::Strategic(status)).await {
+        match nodes
+            .patch_status(
+                &kubelet.name,
+                &PatchParams::default(),
+                &Patch::Strategic(status),
+            )
+            .await
+        {
             Ok(_) => self.renew(kubelet).await,
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
             Err(error) => Err(error),
@@ -100,10 +121,20 @@ impl Keeper {
             "metadata": { "name": kubelet.name, "namespace": "kube-node-lease" },
             "spec": { "holderIdentity": kubelet.name, "leaseDurationSeconds": 40, "renewTime": micro_time() },
         });
-        match leases.patch(&kubelet.name, &PatchParams::default(), &Patch::Merge(&lease)).await {
+        match leases
+            .patch(
+                &kubelet.name,
+                &PatchParams::default(),
+                &Patch::Merge(&lease),
+            )
+            .await
+        {
             Err(kube::Error::Api(status)) if status.code == 404 => {
                 let object = serde_json::from_value(lease).map_err(kube::Error::SerdeError)?;
-                leases.create(&PostParams::default(), &object).await.map(|_| ())
+                leases
+                    .create(&PostParams::default(), &object)
+                    .await
+                    .map(|_| ())
             }
             outcome => outcome.map(|_| ()),
         }
@@ -125,7 +156,10 @@ impl Kubelet {
     /// The kubelet of a machine, if one runs for this cluster.
     fn of(node: &Node, cluster_id: &str) -> Option<Self> {
         node.read(|state| {
-            let config = state.config.as_ref().filter(|config| config.cluster_id == cluster_id)?;
+            let config = state
+                .config
+                .as_ref()
+                .filter(|config| config.cluster_id == cluster_id)?;
             let registers = !config.skip_node_registration && !state.kubernetes_node.skip;
             let runs = state.on && state.serving && state.runtime && state.stage == Stage::Running;
             let other = &state.kubernetes_node;
@@ -133,8 +167,14 @@ impl Kubelet {
             (registers && runs).then(|| Self {
                 name: other.name.clone().unwrap_or_else(|| hostname.clone()),
                 boot_id: state.boot_id.clone(),
-                system_uuid: other.system_uuid.clone().unwrap_or_else(|| node.machine.uuid.clone()),
-                internal_ip: other.internal_ip.clone().unwrap_or_else(|| state.address.to_string()),
+                system_uuid: other
+                    .system_uuid
+                    .clone()
+                    .unwrap_or_else(|| node.machine.uuid.clone()),
+                internal_ip: other
+                    .internal_ip
+                    .clone()
+                    .unwrap_or_else(|| state.address.to_string()),
                 control_plane: config.role == Role::ControlPlane,
                 talos_version: node.machine.spec.talos_version.clone(),
                 hostname,
@@ -151,7 +191,8 @@ impl Kubelet {
         let mut taints = json!([]);
         if self.control_plane {
             labels["node-role.kubernetes.io/control-plane"] = json!("");
-            taints = json!([{ "key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule" }]);
+            taints =
+                json!([{ "key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule" }]);
         }
         json!({
             "apiVersion": "v1",
@@ -163,10 +204,10 @@ impl Kubelet {
     }
 
     fn status(&self) -> Value {
-        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let condition = |kind: &str, status: &str, reason: &str| {
-            json!({ "type": kind, "status": status, "reason": reason, "message": "", "lastHeartbeatTime": now })
-        };
+        let now = crate::clock::now()
+            .strftime("%Y-%m-%dT%H:%M:%SZ")
+            .to_string();
+        let condition = |kind: &str, status: &str, reason: &str| json!({ "type": kind, "status": status, "reason": reason, "message": "", "lastHeartbeatTime": now });
         json!({
             "addresses": [
                 { "type": "InternalIP", "address": self.internal_ip },
@@ -197,5 +238,7 @@ impl Kubelet {
 }
 
 fn micro_time() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+    crate::clock::now()
+        .strftime("%Y-%m-%dT%H:%M:%S%.6fZ")
+        .to_string()
 }

@@ -35,6 +35,7 @@
 //! [`Timings::real`] is asked for.
 
 mod calls;
+mod clock;
 mod config;
 mod control;
 mod etcd;
@@ -55,7 +56,9 @@ pub use etcd::Member;
 pub use fleet::{Fleet, PORT};
 pub use node::{NodeHandle, Stage};
 pub use pki::{Bundle, Defect};
-pub use spec::{ClusterSpec, DiskSpec, FleetSpec, KubernetesNode, NodeSpec, Role, StartMode, Timings};
+pub use spec::{
+    ClusterSpec, DiskSpec, FleetSpec, KubernetesNode, NodeSpec, Role, StartMode, Timings,
+};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

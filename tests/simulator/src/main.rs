@@ -29,9 +29,12 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .init();
     let file = &arguments.fleet;
-    let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
     let spec = FleetSpec::parse(&text).with_context(|| format!("in {}", file.display()))?;
     let fleet = Fleet::start(spec).await?;
     let listener = bind_control(arguments.control).await?;

@@ -36,7 +36,9 @@ pub static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
 /// The method called by an HTTP path `/package.Service/Method`, if the simulator's subset has it.
 pub fn method(path: &str) -> Option<MethodDescriptor> {
     let (service, method) = path.trim_start_matches('/').split_once('/')?;
-    POOL.get_service_by_name(service)?.methods().find(|candidate| candidate.name() == method)
+    POOL.get_service_by_name(service)?
+        .methods()
+        .find(|candidate| candidate.name() == method)
 }
 
 /// The request bytes of a method as protobuf JSON with proto field names, as the recordings have them.
@@ -51,7 +53,9 @@ pub fn response_json(method: &MethodDescriptor, bytes: &[u8]) -> Option<serde_js
 
 fn to_json(message: &DynamicMessage) -> Option<serde_json::Value> {
     let options = SerializeOptions::new().use_proto_field_name(true);
-    message.serialize_with_options(serde_json::value::Serializer, &options).ok()
+    message
+        .serialize_with_options(serde_json::value::Serializer, &options)
+        .ok()
 }
 
 #[cfg(test)]

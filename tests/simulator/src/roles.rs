@@ -20,17 +20,19 @@ pub const IMAGE_VERIFIER: Roles = Roles(32);
 impl Roles {
     /// The union of what the organizations grant; unknown ones grant nothing, nor does the impersonator alone.
     pub fn of(organizations: &[String]) -> Self {
-        organizations.iter().fold(Self::default(), |roles, organization| {
-            roles.or(match organization.as_str() {
-                "os:admin" => ADMIN,
-                "os:operator" => OPERATOR,
-                "os:reader" => READER,
-                "os:etcd:backup" => BACKUP,
-                "os:meta:writer" => META_WRITER,
-                "os:image:verifier" => IMAGE_VERIFIER,
-                _ => Self::default(),
+        organizations
+            .iter()
+            .fold(Self::default(), |roles, organization| {
+                roles.or(match organization.as_str() {
+                    "os:admin" => ADMIN,
+                    "os:operator" => OPERATOR,
+                    "os:reader" => READER,
+                    "os:etcd:backup" => BACKUP,
+                    "os:meta:writer" => META_WRITER,
+                    "os:image:verifier" => IMAGE_VERIFIER,
+                    _ => Self::default(),
+                })
             })
-        })
     }
 
     /// What everyone has in maintenance mode.
@@ -58,24 +60,32 @@ impl Roles {
 pub fn allowed(service: &str, method: &str, maintenance: bool) -> Roles {
     let operators = ADMIN.or(OPERATOR);
     let readers = operators.or(READER);
+    // What is not listed asks for the admin: all of LifecycleService, Reset, Bootstrap, Read, ...
     match (service, method) {
-        ("machine.LifecycleService", _) => ADMIN,
-        ("machine.MachineService", "ApplyConfiguration") | ("storage.StorageService", "BlockDeviceWipe") if maintenance => {
+        ("machine.MachineService", "ApplyConfiguration")
+        | ("storage.StorageService", "BlockDeviceWipe")
+            if maintenance =>
+        {
             ADMIN.or(READER)
         }
         ("machine.MachineService", method) => match method {
-            "Version" | "Hostname" | "SystemStat" | "ServiceList" | "Mounts" | "Memory" | "List" | "DiskUsage" | "Logs"
-            | "LogsContainers" | "Dmesg" | "Events" | "LoadAvg" | "CPUInfo" | "DiskStats" | "NetworkDeviceStats"
-            | "Processes" | "Containers" | "Stats" | "Netstat" | "ImageList" => readers,
+            "Version" | "Hostname" | "SystemStat" | "ServiceList" | "Mounts" | "Memory"
+            | "List" | "DiskUsage" | "Logs" | "LogsContainers" | "Dmesg" | "Events" | "LoadAvg"
+            | "CPUInfo" | "DiskStats" | "NetworkDeviceStats" | "Processes" | "Containers"
+            | "Stats" | "Netstat" | "ImageList" => readers,
             "EtcdMemberList" | "EtcdStatus" | "EtcdAlarmList" => readers.or(BACKUP),
             "EtcdSnapshot" => operators.or(BACKUP),
-            "EtcdAlarmDisarm" | "EtcdDefragment" | "Reboot" | "Shutdown" | "Restart" | "ServiceStart" | "ServiceStop"
-            | "ServiceRestart" | "ImagePull" | "PacketCapture" => operators,
+            "EtcdAlarmDisarm" | "EtcdDefragment" | "Reboot" | "Shutdown" | "Restart"
+            | "ServiceStart" | "ServiceStop" | "ServiceRestart" | "ImagePull" | "PacketCapture" => {
+                operators
+            }
             "MetaWrite" | "MetaDelete" => ADMIN.or(META_WRITER),
             _ => ADMIN,
         },
-        ("machine.StorageService", "Statfs") | ("storage.StorageService", "Disks") => readers,
-        ("cosi.resource.State", "Get" | "List" | "Watch") | ("time.TimeService" | "inspect.InspectService", _) => readers,
+        ("machine.StorageService", "Statfs")
+        | ("storage.StorageService", "Disks")
+        | ("cosi.resource.State", "Get" | "List" | "Watch")
+        | ("time.TimeService" | "inspect.InspectService", _) => readers,
         _ => ADMIN,
     }
 }
@@ -86,7 +96,8 @@ mod tests {
 
     #[test]
     fn methods_ask_for_roles() {
-        let roles = |names: &[&str]| Roles::of(&names.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let roles =
+            |names: &[&str]| Roles::of(&names.iter().map(ToString::to_string).collect::<Vec<_>>());
         let may = |names: &[&str], method: &str, maintenance| {
             allowed("machine.MachineService", method, maintenance).meets(roles(names))
         };

@@ -132,7 +132,11 @@ impl Default for NodeSpec {
 impl NodeSpec {
     /// A machine in maintenance mode.
     pub fn maintenance(name: &str, address: &str) -> anyhow::Result<Self> {
-        Ok(Self { name: name.to_owned(), address: address.parse()?, ..Self::default() })
+        Ok(Self {
+            name: name.to_owned(),
+            address: address.parse()?,
+            ..Self::default()
+        })
     }
 
     /// A running member of a cluster.
@@ -220,6 +224,8 @@ pub struct Timings {
     pub member_gone: u64,
     /// Kubelet heartbeat.
     pub heartbeat: u64,
+    /// TRY timeouts last this many times what the request says, for tests on slow computers.
+    pub trial_factor: u32,
 }
 
 impl Default for Timings {
@@ -244,6 +250,7 @@ impl Default for Timings {
             no_leader: 100,
             member_gone: 400,
             heartbeat: 1000,
+            trial_factor: 1,
         }
     }
 }
@@ -271,6 +278,7 @@ impl Timings {
             no_leader: 2600,
             member_gone: 20_000,
             heartbeat: 10_000,
+            trial_factor: 1,
         }
     }
 }

@@ -31,13 +31,27 @@ pub struct MachineConfig {
 impl MachineConfig {
     /// Reads the meaning out of decoded documents; `None` when there is no v1alpha1 document.
     pub(super) fn read(text: &str, documents: &[Value]) -> Option<Self> {
-        let main = documents.iter().find(|document| document.get("kind").is_none())?;
-        let kind = |name: &str| documents.iter().find(|document| document["kind"] == name).unwrap_or(&Value::Null);
+        let main = documents
+            .iter()
+            .find(|document| document.get("kind").is_none())?;
+        let kind = |name: &str| {
+            documents
+                .iter()
+                .find(|document| document["kind"] == name)
+                .unwrap_or(&Value::Null)
+        };
         let machine = &main["machine"];
         let ca_certificate = pem(&machine["ca"]["crt"]);
-        let accepted = machine["acceptedCAs"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let accepted = machine["acceptedCAs"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let accepted = accepted.iter().filter_map(|ca| pem(&ca["crt"]));
-        let role = if machine["type"] == "worker" { Role::Worker } else { Role::ControlPlane };
+        let role = if machine["type"] == "worker" {
+            Role::Worker
+        } else {
+            Role::ControlPlane
+        };
         let node = kind("KubeNodeConfig");
         Some(Self {
             text: text.to_owned(),
@@ -48,11 +62,20 @@ impl MachineConfig {
             }),
             accepted_cas: ca_certificate.into_iter().chain(accepted).collect(),
             cert_sans: strings(&machine["certSANs"]),
-            hostname: first_text(&[&machine["network"]["hostname"], &kind("HostnameConfig")["hostname"]]),
-            cluster_id: first_text(&[&main["cluster"]["id"], &kind("DiscoveryIdentityConfig")["clusterID"]])
-                .unwrap_or_default(),
-            cluster_name: first_text(&[&main["cluster"]["clusterName"], &kind("KubeClusterConfig")["clusterName"]])
-                .unwrap_or_default(),
+            hostname: first_text(&[
+                &machine["network"]["hostname"],
+                &kind("HostnameConfig")["hostname"],
+            ]),
+            cluster_id: first_text(&[
+                &main["cluster"]["id"],
+                &kind("DiscoveryIdentityConfig")["clusterID"],
+            ])
+            .unwrap_or_default(),
+            cluster_name: first_text(&[
+                &main["cluster"]["clusterName"],
+                &kind("KubeClusterConfig")["clusterName"],
+            ])
+            .unwrap_or_default(),
             skip_node_registration: [&machine["kubelet"], node]
                 .iter()
                 .any(|source| source["skipNodeRegistration"] == Value::Bool(true)),
@@ -63,13 +86,27 @@ impl MachineConfig {
 /// A certificate or key: base64 of PEM, or PEM itself in the newer documents.
 pub(super) fn pem(value: &Value) -> Option<String> {
     let text = value.as_str().filter(|text| !text.is_empty())?;
-    if text.contains("-----BEGIN") { Some(text.to_owned()) } else { crate::pki::decode_pem(text).ok() }
+    if text.contains("-----BEGIN") {
+        Some(text.to_owned())
+    } else {
+        crate::pki::decode_pem(text).ok()
+    }
 }
 
 fn first_text(candidates: &[&Value]) -> Option<String> {
-    candidates.iter().find_map(|value| value.as_str()).filter(|text| !text.is_empty()).map(str::to_owned)
+    candidates
+        .iter()
+        .find_map(|value| value.as_str())
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
 }
 
 fn strings(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
 }

@@ -9,10 +9,22 @@ use crate::pki::Bundle;
 use crate::spec::Role;
 
 /// Configuration of one node; a worker's holds no CA key.
-pub fn generate(bundle: &Bundle, cluster: &str, endpoint: &str, hostname: &str, role: Role) -> Result<String> {
+pub fn generate(
+    bundle: &Bundle,
+    cluster: &str,
+    endpoint: &str,
+    hostname: &str,
+    role: Role,
+) -> Result<String> {
     let os = bundle.os_ca()?;
     let kubernetes = bundle.kubernetes_ca()?;
-    let key = |key: &str| if role == Role::ControlPlane { STANDARD.encode(key) } else { String::new() };
+    let key = |key: &str| {
+        if role == Role::ControlPlane {
+            STANDARD.encode(key)
+        } else {
+            String::new()
+        }
+    };
     let mut config = json!({
         "version": "v1alpha1",
         "debug": false,
@@ -36,8 +48,7 @@ pub fn generate(bundle: &Bundle, cluster: &str, endpoint: &str, hostname: &str, 
     });
     if role == Role::ControlPlane {
         let etcd = bundle.etcd_ca()?;
-        config["cluster"]["etcd"] =
-            json!({ "ca": { "crt": STANDARD.encode(&etcd.certificate), "key": STANDARD.encode(&etcd.key) } });
+        config["cluster"]["etcd"] = json!({ "ca": { "crt": STANDARD.encode(&etcd.certificate), "key": STANDARD.encode(&etcd.key) } });
     }
     serde_saphyr::to_string(&config).context("writing a machine configuration")
 }

@@ -3,6 +3,8 @@
 mod diff;
 mod documents;
 mod generate;
+mod kinds;
+mod text;
 mod validate;
 
 pub use diff::unified;

@@ -28,23 +28,34 @@ pub fn handle(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
 /// Unknown namespaces and types are refused; sensitive types are the admin's.
 fn filter(request: &Request, namespace: &str, kind: &str) -> Result<(), Status> {
     if !types::is_namespace(namespace) {
-        return Err(Status::permission_denied(format!("namespace \"{namespace}\" is not supported")));
+        return Err(Status::permission_denied(format!(
+            "namespace \"{namespace}\" is not supported"
+        )));
     }
     let Some(kind) = types::find(kind) else {
-        return Err(Status::permission_denied(format!("resource type \"{kind}\" is not supported")));
+        return Err(Status::permission_denied(format!(
+            "resource type \"{kind}\" is not supported"
+        )));
     };
-    if kind.sensitive && !request.roles.is_admin() { Err(not_authorized()) } else { Ok(()) }
+    if kind.sensitive && !request.roles.is_admin() {
+        Err(not_authorized())
+    } else {
+        Ok(())
+    }
 }
 
 fn get(node: &Node, request: &Request, message: &pb::GetRequest) -> Result<Reply, Status> {
     filter(request, &message.namespace, &message.r#type)?;
-    let resource = resources::get(node, &message.namespace, &message.r#type, &message.id).ok_or_else(|| {
-        Status::not_found(format!(
-            "resource {}({}/{}@undefined) doesn't exist",
-            message.r#type, message.namespace, message.id
-        ))
-    })?;
-    Ok(Reply::one(&pb::GetResponse { resource: Some(resource) }))
+    let resource = resources::get(node, &message.namespace, &message.r#type, &message.id)
+        .ok_or_else(|| {
+            Status::not_found(format!(
+                "resource {}({}/{}@undefined) doesn't exist",
+                message.r#type, message.namespace, message.id
+            ))
+        })?;
+    Ok(Reply::one(&pb::GetResponse {
+        resource: Some(resource),
+    }))
 }
 
 fn list(node: &Node, request: &Request, message: &pb::ListRequest) -> Result<Reply, Status> {
@@ -54,7 +65,9 @@ fn list(node: &Node, request: &Request, message: &pb::ListRequest) -> Result<Rep
     let found: Vec<_> = resources::list(node, &message.namespace, &message.r#type)
         .into_iter()
         .filter(|resource| query.matches(resource))
-        .map(|resource| pb::ListResponse { resource: Some(resource) })
+        .map(|resource| pb::ListResponse {
+            resource: Some(resource),
+        })
         .collect();
     Ok(Reply::many(&found))
 }
@@ -70,11 +83,12 @@ impl Query {
         let id = match id.filter(|query| !query.regexp.is_empty()) {
             None => None,
             Some(query) => Some(Regex::new(&query.regexp).map_err(|_| {
-                let reason = if query.regexp.matches('(').count() > query.regexp.matches(')').count() {
-                    "missing closing )"
-                } else {
-                    "invalid regexp"
-                };
+                let reason =
+                    if query.regexp.matches('(').count() > query.regexp.matches(')').count() {
+                        "missing closing )"
+                    } else {
+                        "invalid regexp"
+                    };
                 Status::invalid_argument(format!(
                     "failed to compile regexp: error parsing regexp: {reason}: `{}`",
                     query.regexp
@@ -86,7 +100,12 @@ impl Query {
 
     fn matches(&self, resource: &pb::Resource) -> bool {
         let metadata = resource.metadata.clone().unwrap_or_default();
-        let by_labels = |query: &pb::LabelQuery| query.terms.iter().all(|term| term_matches(term, &metadata.labels.clone().into_iter().collect()));
+        let by_labels = |query: &pb::LabelQuery| {
+            query
+                .terms
+                .iter()
+                .all(|term| term_matches(term, &metadata.labels.clone().into_iter().collect()))
+        };
         self.id.as_ref().is_none_or(|id| id.is_match(&metadata.id))
             && (self.labels.is_empty() || self.labels.iter().any(by_labels))
     }
@@ -115,7 +134,15 @@ fn watch(node: &Arc<Node>, request: &Request, message: pb::WatchRequest) -> Resu
     }
     let query = Query::new(options.id_query.as_ref(), options.label_query.clone())?;
     let (sender, receiver) = tokio::sync::mpsc::channel(64);
-    let mut watcher = Watcher { node: Arc::clone(node), query, seen: BTreeMap::new(), stream: rand::random(), sequence: 0, message, options };
+    let mut watcher = Watcher {
+        node: Arc::clone(node),
+        query,
+        seen: BTreeMap::new(),
+        stream: rand::random(),
+        sequence: 0,
+        message,
+        options,
+    };
     let root = node.shared.root.clone();
     tokio::spawn(async move {
         let run = async {
@@ -138,7 +165,9 @@ fn watch(node: &Arc<Node>, request: &Request, message: pb::WatchRequest) -> Resu
             () = run => {}
         }
     });
-    Ok(Reply::Many(Box::pin(ReceiverStream::new(receiver).map(|message: pb::WatchResponse| Ok(message.encode_to_vec().into())))))
+    Ok(Reply::Many(Box::pin(ReceiverStream::new(receiver).map(
+        |message: pb::WatchResponse| Ok(message.encode_to_vec().into()),
+    ))))
 }
 
 struct Watcher {
@@ -213,7 +242,11 @@ impl Watcher {
             match before.get(id) {
                 None => events.push(self.event(pb::EventType::Created, resource.clone(), None)),
                 Some(old) if old != resource => {
-                    events.push(self.event(pb::EventType::Updated, resource.clone(), Some(old.clone())));
+                    events.push(self.event(
+                        pb::EventType::Updated,
+                        resource.clone(),
+                        Some(old.clone()),
+                    ));
                 }
                 Some(_) => {}
             }
@@ -221,21 +254,37 @@ impl Watcher {
         for (_, old) in before.into_iter().filter(|(id, _)| !now.contains_key(id)) {
             events.push(self.event(pb::EventType::Destroyed, old, None));
         }
-        if events.is_empty() { Vec::new() } else { self.pack(events) }
+        if events.is_empty() {
+            Vec::new()
+        } else {
+            self.pack(events)
+        }
     }
 
     fn pack(&self, events: Vec<pb::Event>) -> Vec<pb::WatchResponse> {
         if self.options.aggregated {
             return vec![pb::WatchResponse { event: events }];
         }
-        events.into_iter().map(|event| pb::WatchResponse { event: vec![event] }).collect()
+        events
+            .into_iter()
+            .map(|event| pb::WatchResponse { event: vec![event] })
+            .collect()
     }
 
     /// An event with a bookmark: 16 bytes, the last eight count.
-    fn event(&mut self, kind: pb::EventType, resource: pb::Resource, old: Option<pb::Resource>) -> pb::Event {
+    fn event(
+        &mut self,
+        kind: pb::EventType,
+        resource: pb::Resource,
+        old: Option<pb::Resource>,
+    ) -> pb::Event {
         self.sequence += 1;
         let bookmark = [self.stream.to_be_bytes(), self.sequence.to_be_bytes()].concat();
-        pb::Event { old, bookmark, ..plain(kind, resource) }
+        pb::Event {
+            old,
+            bookmark,
+            ..plain(kind, resource)
+        }
     }
 }
 
@@ -251,5 +300,9 @@ fn plain(kind: pb::EventType, resource: pb::Resource) -> pb::Event {
 }
 
 fn id(resource: &pb::Resource) -> String {
-    resource.metadata.as_ref().map(|metadata| metadata.id.clone()).unwrap_or_default()
+    resource
+        .metadata
+        .as_ref()
+        .map(|metadata| metadata.id.clone())
+        .unwrap_or_default()
 }

@@ -22,15 +22,20 @@ pub async fn handle(node: &Arc<Node>, request: &Request) -> Result<Reply, Status
     }
     match method {
         "EtcdMemberList" => Ok(member_list(node)),
-        "EtcdStatus" => Ok(status(node, Vec::new())),
+        "EtcdStatus" => Ok(status(node, &[])),
         "EtcdAlarmList" | "EtcdAlarmDisarm" => Ok(alarms()),
-        "EtcdRemoveMemberByID" => remove(node, request).await,
+        "EtcdRemoveMemberByID" => remove(node, request),
         "EtcdLeaveCluster" => leave(node).await,
         "EtcdForfeitLeadership" => {
             let id = node.read(|state| state.member).unwrap_or_default();
             let member = node.with_etcd(|etcd| etcd.forfeit(id)).unwrap_or_default();
-            let message = pb::EtcdForfeitLeadership { metadata: None, member };
-            Ok(Reply::one(&pb::EtcdForfeitLeadershipResponse { messages: vec![message] }))
+            let message = pb::EtcdForfeitLeadership {
+                metadata: None,
+                member,
+            };
+            Ok(Reply::one(&pb::EtcdForfeitLeadershipResponse {
+                messages: vec![message],
+            }))
         }
         "EtcdSnapshot" => Ok(snapshot(node)),
         _ => Ok(empty()),
@@ -55,20 +60,29 @@ fn api(method: &str) -> &'static str {
 /// Configured, but its own etcd does not run: calls hang until the client's deadline. A member that crash-loops after
 /// its removal still reaches the others through the cluster's endpoints for what is asked of all of them.
 async fn not_running(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
-    let removed = node.read(|state| state.member).is_some_and(|id| node.with_etcd(|etcd| etcd.member(id).is_none()));
+    let removed = node
+        .read(|state| state.member)
+        .is_some_and(|id| node.with_etcd(|etcd| etcd.member(id).is_none()));
     let quorum = node.with_etcd(|etcd| etcd.leader().is_some());
     match request.method() {
-        "EtcdMemberList" if removed && quorum && request.json["query_local"] != true => Ok(member_list(node)),
-        "EtcdRemoveMemberByID" if removed && quorum => remove(node, request).await,
+        "EtcdMemberList" if removed && quorum && request.json["query_local"] != true => {
+            Ok(member_list(node))
+        }
+        "EtcdRemoveMemberByID" if removed && quorum => remove(node, request),
         _ => std::future::pending().await,
     }
 }
 
-async fn quorum_lost(node: &Arc<Node>, request: &Request, lost: std::time::Duration) -> Result<Reply, Status> {
+async fn quorum_lost(
+    node: &Arc<Node>,
+    request: &Request,
+    lost: std::time::Duration,
+) -> Result<Reply, Status> {
     let timings = &node.shared.timings;
     let fresh = ms(timings.quorum_hang).checked_sub(lost);
     match request.method() {
-        "EtcdStatus" => Ok(status(node, if fresh.is_some() { Vec::new() } else { vec![RemoveError::NoLeader.to_string()] })),
+        "EtcdStatus" if fresh.is_some() => Ok(status(node, &[])),
+        "EtcdStatus" => Ok(status(node, &[RemoveError::NoLeader.to_string()])),
         "EtcdSnapshot" => Ok(snapshot(node)),
         "EtcdDefragment" => Ok(empty()),
         "EtcdMemberList" => {
@@ -80,7 +94,7 @@ async fn quorum_lost(node: &Arc<Node>, request: &Request, lost: std::time::Durat
         }
         "EtcdRemoveMemberByID" => {
             tokio::time::sleep(fresh.unwrap_or_default()).await;
-            remove(node, request).await
+            remove(node, request)
         }
         _ => std::future::pending().await,
     }
@@ -91,25 +105,39 @@ fn member_list(node: &Node) -> Reply {
     members.sort_by_key(|member| member.id);
     let list = pb::EtcdMembers {
         metadata: None,
-        legacy_members: members.iter().map(|member| member.hostname.clone()).collect(),
+        legacy_members: members
+            .iter()
+            .map(|member| member.hostname.clone())
+            .collect(),
         members: members
             .iter()
             .map(|member| {
-                let url = |port: u16| format!("https://{}", std::net::SocketAddr::new(member.address, port));
+                let url = |port: u16| {
+                    format!(
+                        "https://{}",
+                        std::net::SocketAddr::new(member.address, port)
+                    )
+                };
                 pb::EtcdMember {
                     id: member.id,
                     hostname: member.hostname.clone(),
                     peer_urls: vec![url(2380)],
-                    client_urls: if member.hostname.is_empty() { Vec::new() } else { vec![url(2379)] },
+                    client_urls: if member.hostname.is_empty() {
+                        Vec::new()
+                    } else {
+                        vec![url(2379)]
+                    },
                     is_learner: member.learner,
                 }
             })
             .collect(),
     };
-    Reply::one(&pb::EtcdMemberListResponse { messages: vec![list] })
+    Reply::one(&pb::EtcdMemberListResponse {
+        messages: vec![list],
+    })
 }
 
-fn status(node: &Node, errors: Vec<String>) -> Reply {
+fn status(node: &Node, errors: &[String]) -> Reply {
     let id = node.read(|state| state.member).unwrap_or_default();
     let status = node.with_etcd(|etcd| {
         let (raft_term, raft_index) = etcd.raft();
@@ -117,26 +145,39 @@ fn status(node: &Node, errors: Vec<String>) -> Reply {
             protocol_version: "3.7.1".to_owned(),
             db_size: 24_576,
             db_size_in_use: 16_384,
-            leader: if errors.is_empty() { etcd.last_leader().unwrap_or_default() } else { 0 },
+            leader: if errors.is_empty() {
+                etcd.last_leader().unwrap_or_default()
+            } else {
+                0
+            },
             raft_index,
             raft_term,
             raft_applied_index: raft_index,
-            errors: errors.clone(),
+            errors: errors.to_vec(),
             is_learner: etcd.member(id).is_some_and(|member| member.learner),
             member_id: id,
             storage_version: "3.7.0".to_owned(),
         }
     });
-    let message = pb::EtcdStatus { metadata: None, member_status: Some(status) };
-    Reply::one(&pb::EtcdStatusResponse { messages: vec![message] })
+    let message = pb::EtcdStatus {
+        metadata: None,
+        member_status: Some(status),
+    };
+    Reply::one(&pb::EtcdStatusResponse {
+        messages: vec![message],
+    })
 }
 
 fn alarms() -> Reply {
-    Reply::one(&pb::EtcdAlarmResponse { messages: vec![common::Empty::default()] })
+    Reply::one(&pb::EtcdAlarmResponse {
+        messages: vec![common::Empty::default()],
+    })
 }
 
-async fn remove(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
-    let id = request.message::<pb::EtcdRemoveMemberByIdRequest>()?.member_id;
+fn remove(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
+    let id = request
+        .message::<pb::EtcdRemoveMemberByIdRequest>()?
+        .member_id;
     match node.with_etcd(|etcd| etcd.remove(id)) {
         Ok(()) => {
             // The removed member's process ends; its data stays until its machine is wiped.
@@ -149,8 +190,13 @@ async fn remove(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
             }
             Ok(empty())
         }
-        Err(RemoveError::NotFound) => Err(Status::not_found(format!("failed to remove member {id}: {}", RemoveError::NotFound))),
-        Err(error) => Err(Status::unknown(format!("failed to remove member: failed to remove member {id}: {error}"))),
+        Err(RemoveError::NotFound) => Err(Status::not_found(format!(
+            "failed to remove member {id}: {}",
+            RemoveError::NotFound
+        ))),
+        Err(error) => Err(Status::unknown(format!(
+            "failed to remove member: failed to remove member {id}: {error}"
+        ))),
     }
 }
 
@@ -162,7 +208,9 @@ async fn leave(node: &Arc<Node>) -> Result<Reply, Status> {
                 node.change(|state| state.member = None);
                 return Ok(empty());
             }
-            Err(RemoveError::Unhealthy) => tokio::time::sleep(ms(node.shared.timings.leave_retry)).await,
+            Err(RemoveError::Unhealthy) => {
+                tokio::time::sleep(ms(node.shared.timings.leave_retry)).await;
+            }
             Err(error) => {
                 return Err(Status::unknown(format!(
                     "failed to leave cluster: 1 error(s) occurred:\n\tfailed to remove member {id}: {error}"

@@ -15,13 +15,28 @@ pub fn handle(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
         "Version" => version(node),
         "Hostname" => {
             // A container cannot set the kernel's hostname, which is what this tells.
-            let kernel = node.machine.spec.container.then(|| node.machine.hostname.clone());
-            let hostname = kernel.unwrap_or_else(|| node.read(|state| state.hostname(&node.machine)));
-            Reply::one(&pb::HostnameResponse { messages: vec![pb::Hostname { metadata: None, hostname }] })
+            let kernel = node
+                .machine
+                .spec
+                .container
+                .then(|| node.machine.hostname.clone());
+            let hostname =
+                kernel.unwrap_or_else(|| node.read(|state| state.hostname(&node.machine)));
+            Reply::one(&pb::HostnameResponse {
+                messages: vec![pb::Hostname {
+                    metadata: None,
+                    hostname,
+                }],
+            })
         }
         "SystemStat" => {
             let boot_time = node.read(|state| u64::try_from(state.boot_time).unwrap_or_default());
-            Reply::one(&pb::SystemStatResponse { messages: vec![pb::SystemStat { metadata: None, boot_time }] })
+            Reply::one(&pb::SystemStatResponse {
+                messages: vec![pb::SystemStat {
+                    metadata: None,
+                    boot_time,
+                }],
+            })
         }
         "ServiceList" => service_list(node),
         "Mounts" => {
@@ -31,8 +46,17 @@ pub fn handle(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
                 available: 16 << 30,
                 mounted_on: mounted_on.to_owned(),
             };
-            let stats = vec![stat("overlay", "/"), stat("/dev/sda5", "/system/state"), stat("/dev/sda6", "/var")];
-            Reply::one(&pb::MountsResponse { messages: vec![pb::Mounts { metadata: None, stats }] })
+            let stats = vec![
+                stat("overlay", "/"),
+                stat("/dev/sda5", "/system/state"),
+                stat("/dev/sda6", "/var"),
+            ];
+            Reply::one(&pb::MountsResponse {
+                messages: vec![pb::Mounts {
+                    metadata: None,
+                    stats,
+                }],
+            })
         }
         "DiskUsage" => disk_usage(&request.message()?),
         "Read" => return read(node, &request.message()?),
@@ -55,17 +79,26 @@ fn version(node: &Node) -> Reply {
                 os: "linux".to_owned(),
                 arch: "amd64".to_owned(),
             }),
-            platform: Some(pb::PlatformInfo { name: mode.to_owned(), mode: mode.to_owned() }),
+            platform: Some(pb::PlatformInfo {
+                name: mode.to_owned(),
+                mode: mode.to_owned(),
+            }),
             features: configured.then_some(pb::FeaturesInfo { rbac: true }),
         }],
     })
 }
 
-const ZERO_TIME: prost_types::Timestamp = prost_types::Timestamp { seconds: -62_135_596_800, nanos: 0 };
+const ZERO_TIME: prost_types::Timestamp = prost_types::Timestamp {
+    seconds: -62_135_596_800,
+    nanos: 0,
+};
 
 fn service_list(node: &Node) -> Reply {
     let boot = node.read(|state| state.boot_time);
-    let when = prost_types::Timestamp { seconds: boot, nanos: 0 };
+    let when = prost_types::Timestamp {
+        seconds: boot,
+        nanos: 0,
+    };
     let services = services(node)
         .into_iter()
         .map(|service| pb::ServiceInfo {
@@ -87,7 +120,12 @@ fn service_list(node: &Node) -> Reply {
             }),
         })
         .collect();
-    Reply::one(&pb::ServiceListResponse { messages: vec![pb::ServiceList { metadata: None, services }] })
+    Reply::one(&pb::ServiceListResponse {
+        messages: vec![pb::ServiceList {
+            metadata: None,
+            services,
+        }],
+    })
 }
 
 fn disk_usage(request: &pb::DiskUsageRequest) -> Reply {
@@ -100,7 +138,11 @@ fn disk_usage(request: &pb::DiskUsageRequest) -> Reply {
                 metadata: None,
                 name: path.clone(),
                 size: if exists { 180_010_499 } else { 0 },
-                error: if exists { String::new() } else { format!("lstat {path}: no such file or directory") },
+                error: if exists {
+                    String::new()
+                } else {
+                    format!("lstat {path}: no such file or directory")
+                },
                 relative_name: if exists { ".".to_owned() } else { path.clone() },
             }
         })
@@ -110,16 +152,32 @@ fn disk_usage(request: &pb::DiskUsageRequest) -> Reply {
 
 fn read(node: &Node, request: &pb::ReadRequest) -> Result<Reply, Status> {
     match request.path.as_str() {
-        "/proc/sys/kernel/random/boot_id" => Ok(data(format!("{}\n", node.read(|state| state.boot_id.clone())).into_bytes())),
-        "/etc/hostname" => Ok(data(format!("{}\n", node.read(|state| state.hostname(&node.machine))).into_bytes())),
-        "/" | "/etc" | "/var" | "/system" | "/proc" => Err(Status::unknown("path must be a regular file")),
-        path => Err(Status::not_found(format!("stat {path}: no such file or directory"))),
+        "/proc/sys/kernel/random/boot_id" => Ok(data(
+            format!("{}\n", node.read(|state| state.boot_id.clone())).into_bytes(),
+        )),
+        "/etc/hostname" => Ok(data(
+            format!("{}\n", node.read(|state| state.hostname(&node.machine))).into_bytes(),
+        )),
+        "/" | "/etc" | "/var" | "/system" | "/proc" => {
+            Err(Status::unknown("path must be a regular file"))
+        }
+        path => Err(Status::not_found(format!(
+            "stat {path}: no such file or directory"
+        ))),
     }
 }
 
 fn service_action(action: &str, request: &pb::ServiceRequest) -> Result<Reply, Status> {
     const CONTROLLABLE: [&str; 4] = ["kubelet", "etcd", "trustd", "cri"];
-    const KNOWN: [&str; 7] = ["apid", "containerd", "machined", "kubelet", "etcd", "trustd", "cri"];
+    const KNOWN: [&str; 7] = [
+        "apid",
+        "containerd",
+        "machined",
+        "kubelet",
+        "etcd",
+        "trustd",
+        "cri",
+    ];
     let id = request.id.as_str();
     if !KNOWN.contains(&id) {
         return Err(Status::unknown(format!("service \"{id}\" not defined")));
@@ -130,8 +188,15 @@ fn service_action(action: &str, request: &pb::ServiceRequest) -> Result<Reply, S
         _ => "start",
     };
     if verb != "start" && !CONTROLLABLE.contains(&id) {
-        return Err(Status::unknown(format!("service \"{id}\" doesn't support {verb} operation via API")));
+        return Err(Status::unknown(format!(
+            "service \"{id}\" doesn't support {verb} operation via API"
+        )));
     }
     let resp = format!("Service \"{id}\" {verb}ed");
-    Ok(Reply::one(&pb::ServiceActionResponse { messages: vec![pb::ServiceAction { metadata: None, resp }] }))
+    Ok(Reply::one(&pb::ServiceActionResponse {
+        messages: vec![pb::ServiceAction {
+            metadata: None,
+            resp,
+        }],
+    }))
 }

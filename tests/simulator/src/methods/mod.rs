@@ -39,20 +39,38 @@ const DAEMON_GONE: &str = "connection error: desc = \"transport: Error while dia
 
 async fn machine_service(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
     match request.method() {
-        "Version" | "Hostname" | "SystemStat" | "ServiceList" | "Mounts" | "DiskUsage" | "Read" | "ServiceStart"
-        | "ServiceStop" | "ServiceRestart" => info::handle(node, request),
-        "EtcdMemberList" | "EtcdStatus" | "EtcdAlarmList" | "EtcdAlarmDisarm" | "EtcdRemoveMemberByID"
-        | "EtcdLeaveCluster" | "EtcdForfeitLeadership" | "EtcdSnapshot" | "EtcdDefragment" => {
-            etcd::handle(node, request).await
-        }
-        "ApplyConfiguration" | "Reset" | "Reboot" | "Shutdown" | "Bootstrap" | "Upgrade" | "Rollback" | "MetaWrite"
-        | "MetaDelete" | "Kubeconfig" | "GenerateClientConfiguration" => lifecycle::handle(node, request).await,
+        "Version" | "Hostname" | "SystemStat" | "ServiceList" | "Mounts" | "DiskUsage" | "Read"
+        | "ServiceStart" | "ServiceStop" | "ServiceRestart" => info::handle(node, request),
+        "EtcdMemberList"
+        | "EtcdStatus"
+        | "EtcdAlarmList"
+        | "EtcdAlarmDisarm"
+        | "EtcdRemoveMemberByID"
+        | "EtcdLeaveCluster"
+        | "EtcdForfeitLeadership"
+        | "EtcdSnapshot"
+        | "EtcdDefragment" => etcd::handle(node, request).await,
+        "ApplyConfiguration"
+        | "Reset"
+        | "Reboot"
+        | "Shutdown"
+        | "Bootstrap"
+        | "Upgrade"
+        | "Rollback"
+        | "MetaWrite"
+        | "MetaDelete"
+        | "Kubeconfig"
+        | "GenerateClientConfiguration" => lifecycle::handle(node, request).await,
         _ => Err(unknown(request)),
     }
 }
 
 fn unknown(request: &Request) -> Status {
-    Status::unimplemented(format!("unknown method {} for service {}", request.method(), request.service()))
+    Status::unimplemented(format!(
+        "unknown method {} for service {}",
+        request.method(),
+        request.service()
+    ))
 }
 
 /// The denial of every role check.
@@ -65,16 +83,25 @@ fn only_control_plane(node: &Node, api: &str) -> Result<(), Status> {
     if node.read(crate::node::State::is_control_plane) {
         return Ok(());
     }
-    Err(Status::unimplemented(format!("{api} is only available on control plane nodes")))
+    Err(Status::unimplemented(format!(
+        "{api} is only available on control plane nodes"
+    )))
 }
 
 /// The usual answer of methods that return nothing: one message without fields.
 fn empty() -> Reply {
-    Reply::one(&machine::EmptyResponse { messages: vec![common::Empty::default()] })
+    Reply::one(&machine::EmptyResponse {
+        messages: vec![common::Empty::default()],
+    })
 }
 
 /// A stream of one `common.Data`.
 fn data(bytes: Vec<u8>) -> Reply {
-    let message = common::Data { metadata: None, bytes };
-    Reply::Many(Box::pin(futures::stream::iter([Ok(message.encode_to_vec().into())])))
+    let message = common::Data {
+        metadata: None,
+        bytes,
+    };
+    Reply::Many(Box::pin(futures::stream::iter([Ok(message
+        .encode_to_vec()
+        .into())])))
 }

@@ -37,19 +37,29 @@ fn disks(node: &Node) -> Reply {
             ..pb::Disk::default()
         })
         .collect();
-    Reply::one(&pb::DisksResponse { messages: vec![pb::Disks { metadata: None, disks }] })
+    Reply::one(&pb::DisksResponse {
+        messages: vec![pb::Disks {
+            metadata: None,
+            disks,
+        }],
+    })
 }
 
 fn wipe(node: &Node, request: &pb::BlockDeviceWipeRequest) -> Result<Reply, Status> {
     for wanted in &request.devices {
         let device = &wanted.device;
         let disk = node.machine.disks.iter().find(|disk| disk.name == *device);
-        let disk = disk.ok_or_else(|| Status::not_found(format!("blockdevice \"{device}\" not found")))?;
+        let disk =
+            disk.ok_or_else(|| Status::not_found(format!("blockdevice \"{device}\" not found")))?;
         if disk.system {
-            return Err(Status::failed_precondition(format!("blockdevice \"{device}\" is in use by a volume")));
+            return Err(Status::failed_precondition(format!(
+                "blockdevice \"{device}\" is in use by a volume"
+            )));
         }
     }
-    Ok(Reply::one(&pb::BlockDeviceWipeResponse { messages: vec![pb::BlockDeviceWipe { metadata: None }] }))
+    Ok(Reply::one(&pb::BlockDeviceWipeResponse {
+        messages: vec![pb::BlockDeviceWipe { metadata: None }],
+    }))
 }
 
 fn statfs(request: &machine::StatfsRequest) -> Result<Reply, Status> {

@@ -11,14 +11,22 @@ use crate::proto::machine::apply_configuration_request::Mode;
 use crate::proto::machine::{ApplyConfiguration, ApplyConfigurationRequest};
 use crate::spec::ms;
 
+/// How long a trial lasts when the request names no timeout.
+const DEFAULT_TRIAL: Duration = Duration::from_mins(1);
+
 /// How long the lock of an apply is held.
 const APPLYING: Duration = Duration::from_millis(10);
 
 impl Node {
     /// Carries the request out; a second one that comes meanwhile is refused.
-    pub async fn apply(self: &Arc<Self>, request: &ApplyConfigurationRequest) -> Result<ApplyConfiguration, Status> {
+    pub async fn apply(
+        self: &Arc<Self>,
+        request: &ApplyConfigurationRequest,
+    ) -> Result<ApplyConfiguration, Status> {
         if self.change(|state| std::mem::replace(&mut state.applying, true)) {
-            return Err(Status::failed_precondition("another apply configuration is already in progress"));
+            return Err(Status::failed_precondition(
+                "another apply configuration is already in progress",
+            ));
         }
         tokio::time::sleep(APPLYING).await;
         let outcome = self.judge_and_take(request);
@@ -26,8 +34,12 @@ impl Node {
         outcome
     }
 
-    fn judge_and_take(self: &Arc<Self>, request: &ApplyConfigurationRequest) -> Result<ApplyConfiguration, Status> {
-        let (maintenance, leaving) = self.read(|state| (state.config.is_none(), state.leaving_maintenance));
+    fn judge_and_take(
+        self: &Arc<Self>,
+        request: &ApplyConfigurationRequest,
+    ) -> Result<ApplyConfiguration, Status> {
+        let (maintenance, leaving) =
+            self.read(|state| (state.config.is_none(), state.leaving_maintenance));
         if leaving {
             return Err(Status::permission_denied("not authorized"));
         }
@@ -41,7 +53,8 @@ impl Node {
             (mode, _) => mode,
         };
         let partial_allowed = maintenance;
-        let loaded = load(&request.data, self.machine.spec.container, partial_allowed).map_err(Status::invalid_argument)?;
+        let loaded = load(&request.data, self.machine.spec.container, partial_allowed)
+            .map_err(Status::invalid_argument)?;
         let current = self.read(|state| match (&state.config, &state.partial) {
             (Some(config), _) => config.text.clone(),
             (None, Some(partial)) => partial.text.clone(),
@@ -50,7 +63,11 @@ impl Node {
         let diff = unified(&current, loaded.text());
         if !request.dry_run {
             match loaded {
-                Loaded::Complete(config) => self.take(&config, mode, timeout(request))?,
+                Loaded::Complete(config) => self.take(
+                    &config,
+                    mode,
+                    timeout(request) * self.shared.timings.trial_factor,
+                )?,
                 Loaded::Partial(_) if mode == Mode::Staged => {}
                 Loaded::Partial(partial) => self.change(|state| state.partial = Some(partial)),
             }
@@ -63,12 +80,18 @@ impl Node {
         })
     }
 
-    fn take(self: &Arc<Self>, config: &MachineConfig, mode: Mode, trial: Duration) -> Result<(), Status> {
+    fn take(
+        self: &Arc<Self>,
+        config: &MachineConfig,
+        mode: Mode,
+        trial: Duration,
+    ) -> Result<(), Status> {
         if mode == Mode::Staged {
             self.change(|state| state.persistent = Some(config.clone()));
             return Ok(());
         }
-        let (before, was_maintenance) = self.change(|state| (state.config.clone(), state.config.is_none()));
+        let (before, was_maintenance) =
+            self.change(|state| (state.config.clone(), state.config.is_none()));
         if was_maintenance {
             return self.leave_maintenance(config, mode, trial);
         }
@@ -78,7 +101,9 @@ impl Node {
                 state.persistent = Some(config.clone());
             }
         });
-        let sans_changed = before.as_ref().is_some_and(|before| before.cert_sans != config.cert_sans);
+        let sans_changed = before
+            .as_ref()
+            .is_some_and(|before| before.cert_sans != config.cert_sans);
         if sans_changed {
             self.renew_leaf();
         }
@@ -96,7 +121,12 @@ impl Node {
     }
 
     /// The answer still goes out; then the API drops and comes back with mutual TLS.
-    fn leave_maintenance(self: &Arc<Self>, config: &MachineConfig, mode: Mode, trial: Duration) -> Result<(), Status> {
+    fn leave_maintenance(
+        self: &Arc<Self>,
+        config: &MachineConfig,
+        mode: Mode,
+        trial: Duration,
+    ) -> Result<(), Status> {
         let first = self.change(|state| !std::mem::replace(&mut state.leaving_maintenance, true));
         if !first {
             return Err(Status::permission_denied("not authorized"));
@@ -131,8 +161,12 @@ impl Node {
 }
 
 fn timeout(request: &ApplyConfigurationRequest) -> Duration {
-    let seconds = request.try_mode_timeout.and_then(|timeout| Duration::try_from(timeout).ok());
-    seconds.filter(|timeout| !timeout.is_zero()).unwrap_or(Duration::from_secs(60))
+    let seconds = request
+        .try_mode_timeout
+        .and_then(|timeout| Duration::try_from(timeout).ok());
+    seconds
+        .filter(|timeout| !timeout.is_zero())
+        .unwrap_or(DEFAULT_TRIAL)
 }
 
 fn details(mode: Mode, request: &ApplyConfigurationRequest, diff: &str) -> String {

@@ -86,7 +86,11 @@ impl Node {
                 state.unmet.clear();
             } else {
                 state.stage = Stage::Booting;
-                let missing = if state.is_control_plane() { "kubelet not running, etcd not running" } else { "kubelet not running" };
+                let missing = if state.is_control_plane() {
+                    "kubelet not running, etcd not running"
+                } else {
+                    "kubelet not running"
+                };
                 state.unmet = vec![("services".to_owned(), missing.to_owned())];
             }
             state.config.is_none()
@@ -104,7 +108,8 @@ impl Node {
             state.runtime = true;
             state.sequence = None;
         });
-        if self.read(|state| state.config.as_ref().map(|config| config.role)) == Some(Role::Worker) {
+        if self.read(|state| state.config.as_ref().map(|config| config.role)) == Some(Role::Worker)
+        {
             self.change(|state| state.unmet.clear());
             tokio::time::sleep(ms(self.shared.timings.ready)).await;
             self.change(|state| state.stage = Stage::Running);
@@ -136,8 +141,14 @@ impl Node {
 
     async fn start_etcd(self: &Arc<Self>) -> bool {
         let timings = &self.shared.timings;
-        let (member, bootstrap, hostname, address) = self
-            .read(|state| (state.member, state.bootstrap, state.hostname(&self.machine), state.address));
+        let (member, bootstrap, hostname, address) = self.read(|state| {
+            (
+                state.member,
+                state.bootstrap,
+                state.hostname(&self.machine),
+                state.address,
+            )
+        });
         if let Some(id) = member {
             // A member that was removed meanwhile crash-loops until its data is wiped.
             if self.with_etcd(|etcd| etcd.member(id).is_none()) {

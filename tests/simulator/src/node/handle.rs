@@ -38,7 +38,12 @@ impl NodeHandle {
 
     /// MACs of the links.
     pub fn macs(&self) -> Vec<String> {
-        self.node.machine.macs.iter().map(|mac| crate::resources::mac_text(mac)).collect()
+        self.node
+            .machine
+            .macs
+            .iter()
+            .map(|mac| crate::resources::mac_text(mac))
+            .collect()
     }
 
     /// Hostname in force.
@@ -58,7 +63,8 @@ impl NodeHandle {
 
     /// Whether it runs without a configuration.
     pub fn in_maintenance(&self) -> bool {
-        self.node.read(|state| state.serving && state.config.is_none())
+        self.node
+            .read(|state| state.serving && state.config.is_none())
     }
 
     /// Whether it has power.
@@ -88,7 +94,8 @@ impl NodeHandle {
 
     /// Whether a configured machine's container runtime is healthy (Bootstrap is accepted then).
     pub fn runtime_ready(&self) -> bool {
-        self.node.read(|state| state.runtime && state.sequence.is_none())
+        self.node
+            .read(|state| state.runtime && state.sequence.is_none())
     }
 
     /// What the last reset wiped.
@@ -108,7 +115,10 @@ impl NodeHandle {
 
     /// Calls of one method (without its service).
     pub fn calls_of(&self, method: &str) -> Vec<Call> {
-        self.calls().into_iter().filter(|call| call.name() == method).collect()
+        self.calls()
+            .into_iter()
+            .filter(|call| call.name() == method)
+            .collect()
     }
 
     /// Forgets the calls so far.
@@ -139,7 +149,8 @@ impl NodeHandle {
     /// Another sequence takes the lock and does nothing: a reset is then answered with OK and dropped (talos-api.md
     /// section 7).
     pub fn occupy_sequence(&self) {
-        self.node.change(|state| state.sequence = Some(super::Sequence::Reset));
+        self.node
+            .change(|state| state.sequence = Some(super::Sequence::Reset));
     }
 
     /// Drops every connection, and listens on.
@@ -152,13 +163,25 @@ impl NodeHandle {
         let serving = self.serving();
         self.node.api_down();
         self.node.change(|state| state.address = address);
-        if serving { self.node.api_up().await } else { Ok(()) }
+        if serving {
+            self.node.api_up().await
+        } else {
+            Ok(())
+        }
     }
 
     /// Sets the machine's clock off by seconds; certificates are judged and issued by it.
+    #[allow(
+        clippy::unused_async,
+        reason = "as everything else that changes what is served"
+    )]
     pub async fn set_clock_offset(&self, seconds: i64) -> Result<()> {
         self.node.change(|state| state.clock_offset = seconds);
-        if self.serving() { self.node.renew_tls() } else { Ok(()) }
+        if self.serving() {
+            self.node.renew_tls()
+        } else {
+            Ok(())
+        }
     }
 
     /// Changes what it registers in Kubernetes.

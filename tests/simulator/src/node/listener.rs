@@ -52,16 +52,37 @@ impl Node {
 
     fn tls_config(&self) -> Result<ServerConfig> {
         let (names, now, offset, config, maintenance_ca) = self.read(|state| {
-            let extra = state.config.as_ref().map(|config| config.cert_sans.clone()).unwrap_or_default();
-            let names = tls::Names { hostname: state.hostname(&self.machine), address: state.address, extra };
-            (names, state.now(), state.clock_offset, state.config.clone(), state.maintenance_ca.clone())
+            let extra = state
+                .config
+                .as_ref()
+                .map(|config| config.cert_sans.clone())
+                .unwrap_or_default();
+            let names = tls::Names {
+                hostname: state.hostname(&self.machine),
+                address: state.address,
+                extra,
+            };
+            (
+                names,
+                state.now(),
+                state.clock_offset,
+                state.config.clone(),
+                state.maintenance_ca.clone(),
+            )
         });
         let Some(config) = config else {
             let authority = maintenance_ca.context("no maintenance CA was made at boot")?;
             return tls::maintenance(&tls::maintenance_leaf(&authority, &names, now)?);
         };
-        let authority = self.shared.signer_for(&config).context("no control plane signs this worker's certificate yet")?;
-        tls::configured(&tls::configured_leaf(&authority, &names, now)?, &config.accepted_cas, offset)
+        let authority = self
+            .shared
+            .signer_for(&config)
+            .context("no control plane signs this worker's certificate yet")?;
+        tls::configured(
+            &tls::configured_leaf(&authority, &names, now)?,
+            &config.accepted_cas,
+            offset,
+        )
     }
 }
 
@@ -76,13 +97,20 @@ async fn bind(address: SocketAddr) -> Result<TcpListener> {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    Err(anyhow::anyhow!("listening on {address}: {}", last.map(|error| error.to_string()).unwrap_or_default()))
+    Err(anyhow::anyhow!(
+        "listening on {address}: {}",
+        last.map(|error| error.to_string()).unwrap_or_default()
+    ))
 }
 
 async fn accept(node: &Arc<Node>, listener: TcpListener, api: &CancellationToken) {
     loop {
-        let Ok((stream, _)) = listener.accept().await else { continue };
-        let Some(config) = lock(&node.tls).clone() else { continue };
+        let Ok((stream, _)) = listener.accept().await else {
+            continue;
+        };
+        let Some(config) = lock(&node.tls).clone() else {
+            continue;
+        };
         let token = api.child_token();
         let connection = handshake(Arc::clone(node), stream, config, token.clone());
         tokio::spawn(async move {
@@ -94,7 +122,12 @@ async fn accept(node: &Arc<Node>, listener: TcpListener, api: &CancellationToken
     }
 }
 
-async fn handshake(node: Arc<Node>, stream: TcpStream, config: Arc<ServerConfig>, token: CancellationToken) {
+async fn handshake(
+    node: Arc<Node>,
+    stream: TcpStream,
+    config: Arc<ServerConfig>,
+    token: CancellationToken,
+) {
     match node.ledger.connection() {
         Some(Action::BlackHole) => return token.cancelled().await,
         Some(_) => return,
@@ -103,10 +136,28 @@ async fn handshake(node: Arc<Node>, stream: TcpStream, config: Arc<ServerConfig>
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    let Ok(stream) = TlsAcceptor::from(config).accept(stream).await else { return };
-    let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
-    let subject = certificate.map(|der| tls::organizations(der)).unwrap_or_default();
+    let Ok(stream) = TlsAcceptor::from(config).accept(stream).await else {
+        return;
+    };
+    let certificate = stream
+        .get_ref()
+        .1
+        .peer_certificates()
+        .and_then(<[_]>::first);
+    let subject = certificate
+        .map(|der| tls::organizations(der))
+        .unwrap_or_default();
     let mutual = certificate.is_some();
     let number = node.connections.fetch_add(1, Ordering::Relaxed) + 1;
-    serve(stream, Connection { node, subject, mutual, number, token }).await;
+    serve(
+        stream,
+        Connection {
+            node,
+            subject,
+            mutual,
+            number,
+            token,
+        },
+    )
+    .await;
 }

@@ -25,15 +25,18 @@ impl Node {
     /// Takes the sequence lock, or drops the request as Talos does when it may not take over.
     fn take_lock(&self, wanted: Sequence) -> bool {
         self.change(|state| {
-            let free = match (state.sequence, wanted) {
-                (None, _) | (_, Sequence::Shutdown) => true,
-                (Some(Sequence::Boot), _) | (Some(Sequence::Reset | Sequence::Reboot), Sequence::Reboot) => true,
-                _ => false,
-            };
+            let free = matches!(
+                (state.sequence, wanted),
+                (None | Some(Sequence::Boot), _)
+                    | (_, Sequence::Shutdown)
+                    | (Some(Sequence::Reset | Sequence::Reboot), Sequence::Reboot)
+            );
             if free {
                 state.sequence = Some(wanted);
             } else {
-                state.sequence_errors.push(format!("LOCKED: {wanted:?} while {:?}", state.sequence));
+                state
+                    .sequence_errors
+                    .push(format!("LOCKED: {wanted:?} while {:?}", state.sequence));
             }
             free
         })
@@ -123,7 +126,9 @@ impl Node {
         let deadline = Instant::now() + ms(timings.leave_timeout);
         loop {
             match self.leave_etcd() {
-                Err(RemoveError::Unhealthy | RemoveError::NoLeader) if Instant::now() < deadline => {
+                Err(RemoveError::Unhealthy | RemoveError::NoLeader)
+                    if Instant::now() < deadline =>
+                {
                     tokio::time::sleep(ms(timings.leave_retry)).await;
                 }
                 outcome => return outcome,
@@ -136,7 +141,9 @@ impl Node {
     ///
     /// Tells whether there was a member to leave.
     pub(crate) fn leave_etcd(&self) -> Result<bool, RemoveError> {
-        let Some(id) = self.read(|state| state.member) else { return Ok(false) };
+        let Some(id) = self.read(|state| state.member) else {
+            return Ok(false);
+        };
         let left = match self.with_etcd(|etcd| etcd.remove(id)) {
             Ok(()) => true,
             Err(RemoveError::NotFound) => false,
@@ -169,7 +176,11 @@ impl Node {
             if named("EPHEMERAL") {
                 state.member = None;
             }
-            state.wiped = if all { vec!["system disk".to_owned()] } else { plan.labels.clone() };
+            state.wiped = if all {
+                vec!["system disk".to_owned()]
+            } else {
+                plan.labels.clone()
+            };
         });
     }
 

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 
 use anyhow::{Context, Result};
-use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime};
 
@@ -83,6 +82,10 @@ pub enum Sequence {
 }
 
 /// Everything that changes.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about a machine"
+)]
 pub struct State {
     /// Address of the API.
     pub address: IpAddr,
@@ -149,7 +152,7 @@ impl State {
             stage: Stage::Booting,
             unmet: Vec::new(),
             boot_id: uuid(),
-            boot_time: Timestamp::now().as_second(),
+            boot_time: crate::clock::now().as_second(),
             identity: node_identity(),
             maintenance_ca: None,
             sequence: None,
@@ -171,19 +174,26 @@ impl State {
 
     /// The hostname in force.
     pub fn hostname(&self, machine: &Machine) -> String {
-        let configured = self.config.as_ref().and_then(|config| config.hostname.clone());
-        configured.or_else(|| self.partial.as_ref()?.hostname.clone()).unwrap_or_else(|| machine.hostname.clone())
+        let configured = self
+            .config
+            .as_ref()
+            .and_then(|config| config.hostname.clone());
+        configured
+            .or_else(|| self.partial.as_ref()?.hostname.clone())
+            .unwrap_or_else(|| machine.hostname.clone())
     }
 
     /// Whether it is a configured control plane.
     pub fn is_control_plane(&self) -> bool {
-        self.config.as_ref().is_some_and(|config| config.role == Role::ControlPlane)
+        self.config
+            .as_ref()
+            .is_some_and(|config| config.role == Role::ControlPlane)
     }
 
     /// A new boot: new ID, time and maintenance CA.
     pub(super) fn renew_boot(&mut self) -> Result<()> {
         self.boot_id = uuid();
-        self.boot_time = Timestamp::now().as_second() + self.clock_offset;
+        self.boot_time = crate::clock::now().as_second() + self.clock_offset;
         self.partial = None;
         self.maintenance_ca = Some(Authority::new(Algorithm::Ed25519, None)?);
         Ok(())
@@ -198,10 +208,17 @@ impl Machine {
             Some(texts) => texts.iter().map(|text| mac(text)).collect::<Result<_>>()?,
             None => vec![[0x02, 0x00, digest[16], digest[17], digest[18], digest[19]]],
         };
-        let disks = if spec.disks.is_empty() && !spec.container { vec![system_disk(&spec.name)] } else { spec.disks.clone() };
+        let disks = if spec.disks.is_empty() && !spec.container {
+            vec![system_disk(&spec.name)]
+        } else {
+            spec.disks.clone()
+        };
         Ok(Self {
             hostname: spec.hostname.clone().unwrap_or_else(|| spec.name.clone()),
-            serial: spec.serial.clone().unwrap_or_else(|| format!("SN-{}", spec.name)),
+            serial: spec
+                .serial
+                .clone()
+                .unwrap_or_else(|| format!("SN-{}", spec.name)),
             name: spec.name.clone(),
             uuid,
             macs,
@@ -229,12 +246,21 @@ pub(crate) fn mac(text: &str) -> Result<[u8; 6]> {
         .map(|part| u8::from_str_radix(part, 16))
         .collect::<Result<_, _>>()
         .with_context(|| format!("{text:?} is no MAC address"))?;
-    bytes.try_into().map_err(|_| anyhow::anyhow!("{text:?} is no MAC address"))
+    bytes
+        .try_into()
+        .map_err(|_| anyhow::anyhow!("{text:?} is no MAC address"))
 }
 
 fn uuid_from(bytes: &[u8]) -> String {
     let hex = hex::encode(&bytes[..16]);
-    format!("{}-{}-4{}-8{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..32])
+    format!(
+        "{}-{}-4{}-8{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[13..16],
+        &hex[17..20],
+        &hex[20..32]
+    )
 }
 
 /// A random UUID.
@@ -245,5 +271,7 @@ pub(crate) fn uuid() -> String {
 /// A random node identity: 32 bytes in base 62.
 pub(super) fn node_identity() -> String {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    (0..43).map(|_| char::from(DIGITS[usize::from(rand::random::<u8>()) % 62])).collect()
+    (0..43)
+        .map(|_| char::from(DIGITS[usize::from(rand::random::<u8>()) % 62]))
+        .collect()
 }

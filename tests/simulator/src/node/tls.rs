@@ -8,7 +8,10 @@ use anyhow::{Context, Result};
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls13_signature};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
+    SignatureScheme,
+};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use time::{Duration, OffsetDateTime};
 use x509_parser::prelude::{ExtendedKeyUsage, FromDer, X509Certificate};
@@ -27,16 +30,37 @@ pub struct Names {
 
 /// The maintenance leaf: common name `maintenance-service.talos.dev`, a day from now.
 pub fn maintenance_leaf(authority: &Authority, names: &Names, now: OffsetDateTime) -> Result<Leaf> {
-    let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-    leaf(authority, "maintenance-service.talos.dev", names, &loopback, now)
+    let loopback = [
+        IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(Ipv6Addr::LOCALHOST),
+    ];
+    leaf(
+        authority,
+        "maintenance-service.talos.dev",
+        names,
+        &loopback,
+        now,
+    )
 }
 
 /// The leaf of a configured node: common name is the hostname, a day from now.
 pub fn configured_leaf(authority: &Authority, names: &Names, now: OffsetDateTime) -> Result<Leaf> {
-    leaf(authority, &names.hostname, names, &[IpAddr::V4(Ipv4Addr::LOCALHOST)], now)
+    leaf(
+        authority,
+        &names.hostname,
+        names,
+        &[IpAddr::V4(Ipv4Addr::LOCALHOST)],
+        now,
+    )
 }
 
-fn leaf(authority: &Authority, common_name: &str, names: &Names, loopback: &[IpAddr], now: OffsetDateTime) -> Result<Leaf> {
+fn leaf(
+    authority: &Authority,
+    common_name: &str,
+    names: &Names,
+    loopback: &[IpAddr],
+    now: OffsetDateTime,
+) -> Result<Leaf> {
     let mut addresses = vec![names.address];
     let mut dns_names = vec![names.hostname.clone()];
     for extra in &names.extra {
@@ -66,15 +90,26 @@ pub fn maintenance(leaf: &Leaf) -> Result<ServerConfig> {
 ///
 /// `clock_offset` is added to the time certificates are judged at.
 pub fn configured(leaf: &Leaf, accepted: &[String], clock_offset: i64) -> Result<ServerConfig> {
-    let accepted = accepted.iter().map(|pem| certificate(pem)).collect::<Result<Vec<_>>>()?;
+    let accepted = accepted
+        .iter()
+        .map(|pem| certificate(pem))
+        .collect::<Result<Vec<_>>>()?;
     let subjects = accepted
         .iter()
         .filter_map(|ca| X509Certificate::from_der(ca).ok())
         .map(|(_, ca)| DistinguishedName::from(ca.subject().as_raw().to_vec()))
         .collect();
     let algorithms = ring::default_provider().signature_verification_algorithms;
-    let verifier = Verifier { accepted, subjects, algorithms, clock_offset };
-    finish(builder()?.with_client_cert_verifier(Arc::new(verifier)), leaf)
+    let verifier = Verifier {
+        accepted,
+        subjects,
+        algorithms,
+        clock_offset,
+    };
+    finish(
+        builder()?.with_client_cert_verifier(Arc::new(verifier)),
+        leaf,
+    )
 }
 
 type Builder = rustls::ConfigBuilder<ServerConfig, rustls::server::WantsServerCert>;
@@ -82,7 +117,8 @@ type Versions = rustls::ConfigBuilder<ServerConfig, rustls::WantsVerifier>;
 
 fn builder() -> Result<Versions> {
     let provider = Arc::new(ring::default_provider());
-    Ok(ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&rustls::version::TLS13])?)
+    Ok(ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])?)
 }
 
 fn finish(builder: Builder, leaf: &Leaf) -> Result<ServerConfig> {
@@ -95,13 +131,21 @@ fn finish(builder: Builder, leaf: &Leaf) -> Result<ServerConfig> {
 }
 
 fn certificate(pem: &str) -> Result<CertificateDer<'static>> {
-    Ok(pem::parse(pem).context("certificate is not PEM")?.into_contents().into())
+    Ok(pem::parse(pem)
+        .context("certificate is not PEM")?
+        .into_contents()
+        .into())
 }
 
 /// Organizations in a certificate's subject: the roles.
 pub fn organizations(der: &[u8]) -> Vec<String> {
-    let Ok((_, certificate)) = X509Certificate::from_der(der) else { return Vec::new() };
-    let values = certificate.subject().iter_organization().filter_map(|value| value.as_str().ok());
+    let Ok((_, certificate)) = X509Certificate::from_der(der) else {
+        return Vec::new();
+    };
+    let values = certificate
+        .subject()
+        .iter_organization()
+        .filter_map(|value| value.as_str().ok());
     values.map(str::to_owned).collect()
 }
 
@@ -116,10 +160,19 @@ struct Verifier {
 impl Verifier {
     /// Each error becomes the alert Talos sends: unknown CA, expired certificate, bad certificate.
     fn judge(&self, leaf: &[u8], now: i64) -> Result<(), CertificateError> {
-        let (_, leaf) = X509Certificate::from_der(leaf).map_err(|_| CertificateError::BadEncoding)?;
-        let signed_by = |ca: &X509Certificate<'_>| leaf.issuer() == ca.subject() && leaf.verify_signature(Some(ca.public_key())).is_ok();
-        let authorities = self.accepted.iter().filter_map(|ca| X509Certificate::from_der(ca).ok());
-        let (_, authority) = authorities.into_iter().find(|(_, ca)| signed_by(ca)).ok_or(CertificateError::UnknownIssuer)?;
+        let (_, leaf) =
+            X509Certificate::from_der(leaf).map_err(|_| CertificateError::BadEncoding)?;
+        let signed_by = |ca: &X509Certificate<'_>| {
+            leaf.issuer() == ca.subject() && leaf.verify_signature(Some(ca.public_key())).is_ok()
+        };
+        let authorities = self
+            .accepted
+            .iter()
+            .filter_map(|ca| X509Certificate::from_der(ca).ok());
+        let (_, authority) = authorities
+            .into_iter()
+            .find(|(_, ca)| signed_by(ca))
+            .ok_or(CertificateError::UnknownIssuer)?;
         for certificate in [&leaf, &authority] {
             let validity = certificate.validity();
             if now < validity.not_before.timestamp() {
@@ -129,14 +182,29 @@ impl Verifier {
                 return Err(CertificateError::Expired);
             }
         }
-        let usage = leaf.extended_key_usage().ok().flatten().map(|usage| usage.value);
-        if usage.is_some_and(only_client) { Ok(()) } else { Err(CertificateError::BadEncoding) }
+        let usage = leaf
+            .extended_key_usage()
+            .ok()
+            .flatten()
+            .map(|usage| usage.value);
+        if usage.is_some_and(only_client) {
+            Ok(())
+        } else {
+            Err(CertificateError::BadEncoding)
+        }
     }
 }
 
 /// The list must EQUAL [clientAuth].
 fn only_client(usage: &ExtendedKeyUsage<'_>) -> bool {
-    let others = [usage.any, usage.server_auth, usage.code_signing, usage.email_protection, usage.time_stamping, usage.ocsp_signing];
+    let others = [
+        usage.any,
+        usage.server_auth,
+        usage.code_signing,
+        usage.email_protection,
+        usage.time_stamping,
+        usage.ocsp_signing,
+    ];
     usage.client_auth && !others.contains(&true) && usage.other.is_empty()
 }
 
@@ -151,8 +219,12 @@ impl ClientCertVerifier for Verifier {
         _intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX).saturating_add(self.clock_offset);
-        self.judge(end_entity, now).map(|()| ClientCertVerified::assertion()).map_err(Error::InvalidCertificate)
+        let now = i64::try_from(now.as_secs())
+            .unwrap_or(i64::MAX)
+            .saturating_add(self.clock_offset);
+        self.judge(end_entity, now)
+            .map(|()| ClientCertVerified::assertion())
+            .map_err(Error::InvalidCertificate)
     }
 
     fn verify_tls12_signature(

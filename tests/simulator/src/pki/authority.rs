@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use anyhow::{Context, Result};
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyIdMethod, KeyPair, KeyUsagePurpose, SanType, SerialNumber,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, SanType, SerialNumber,
 };
 use time::{Duration, OffsetDateTime};
 
@@ -104,18 +104,34 @@ impl Authority {
         params.not_before = not_before;
         params.not_after = not_after;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        params.key_usages = vec![
+            KeyUsagePurpose::DigitalSignature,
+            KeyUsagePurpose::KeyCertSign,
+        ];
+        params.extended_key_usages = vec![
+            ExtendedKeyUsagePurpose::ServerAuth,
+            ExtendedKeyUsagePurpose::ClientAuth,
+        ];
         // Talos writes random bytes here, not a hash of the key.
-        params.key_identifier_method = KeyIdMethod::PreSpecified(rand::random::<[u8; 20]>().to_vec());
-        let certificate = params.self_signed(&keys::read(&key)?).context("signing a CA")?;
-        Ok(Self { certificate: certificate.pem(), key })
+        params.key_identifier_method =
+            KeyIdMethod::PreSpecified(rand::random::<[u8; 20]>().to_vec());
+        let certificate = params
+            .self_signed(&keys::read(&key)?)
+            .context("signing a CA")?;
+        Ok(Self {
+            certificate: certificate.pem(),
+            key,
+        })
     }
 
     /// Signs a leaf with a new key of the CA's kind (P-256 under an RSA CA).
     pub fn sign(&self, options: &LeafOptions) -> Result<Leaf> {
         let issuer_key = keys::read(&self.key)?;
-        let algorithm = if issuer_key.is_compatible(&rcgen::PKCS_ED25519) { Algorithm::Ed25519 } else { Algorithm::Ecdsa };
+        let algorithm = if issuer_key.is_compatible(&rcgen::PKCS_ED25519) {
+            Algorithm::Ed25519
+        } else {
+            Algorithm::Ecdsa
+        };
         let key = keys::generate(algorithm)?;
         let certificate = self.certify(issuer_key, &keys::read(&key)?, options)?;
         Ok(Leaf { certificate, key })
@@ -135,7 +151,8 @@ impl Authority {
     }
 
     fn certify(&self, issuer_key: KeyPair, key: &KeyPair, options: &LeafOptions) -> Result<String> {
-        let issuer = Issuer::from_ca_cert_pem(&self.certificate, issuer_key).context("reading the CA certificate")?;
+        let issuer = Issuer::from_ca_cert_pem(&self.certificate, issuer_key)
+            .context("reading the CA certificate")?;
         let mut params = CertificateParams::default();
         params.distinguished_name = name(options.common_name.clone(), &options.organizations);
         params.serial_number = Some(serial());
@@ -145,10 +162,17 @@ impl Authority {
         params.extended_key_usages = options.usages.iter().map(|usage| usage.purpose()).collect();
         params.use_authority_key_identifier_extension = true;
         for dns in &options.dns_names {
-            params.subject_alt_names.push(SanType::DnsName(dns.as_str().try_into()?));
+            params
+                .subject_alt_names
+                .push(SanType::DnsName(dns.as_str().try_into()?));
         }
-        params.subject_alt_names.extend(options.addresses.iter().copied().map(SanType::IpAddress));
-        Ok(params.signed_by(key, &issuer).context("signing a leaf")?.pem())
+        params
+            .subject_alt_names
+            .extend(options.addresses.iter().copied().map(SanType::IpAddress));
+        Ok(params
+            .signed_by(key, &issuer)
+            .context("signing a leaf")?
+            .pem())
     }
 }
 
@@ -165,7 +189,11 @@ fn name(common_name: Option<String>, organizations: &[String]) -> DistinguishedN
     let mut name = DistinguishedName::new();
     // rcgen keeps one value per attribute type, so a second organization goes in under its bare OID. Two are the most.
     for (index, organization) in organizations.iter().enumerate() {
-        let kind = if index == 0 { DnType::OrganizationName } else { DnType::CustomDnType(vec![2, 5, 4, 10]) };
+        let kind = if index == 0 {
+            DnType::OrganizationName
+        } else {
+            DnType::CustomDnType(vec![2, 5, 4, 10])
+        };
         name.push(kind, organization.clone());
     }
     if let Some(common_name) = common_name {

@@ -64,20 +64,31 @@ impl Bundle {
 
     /// New secrets with a Talos CA of the given algorithm.
     pub fn with_os_ca(algorithm: Algorithm) -> Result<Self> {
-        Ok(Self::around(&Authority::new(algorithm, Some("talos"))?, &Authority::new(Algorithm::Ecdsa, Some("kubernetes"))?)?)
+        Self::around(
+            &Authority::new(algorithm, Some("talos"))?,
+            &Authority::new(Algorithm::Ecdsa, Some("kubernetes"))?,
+        )
     }
 
     /// New secrets around a given Talos CA and Kubernetes CA.
     pub fn around(os: &Authority, kubernetes: &Authority) -> Result<Self> {
         Ok(Self {
-            cluster: Cluster { id: random_base64(), secret: random_base64() },
-            secrets: Secrets { bootstraptoken: token(), secretboxencryptionsecret: random_base64() },
+            cluster: Cluster {
+                id: random_base64(),
+                secret: random_base64(),
+            },
+            secrets: Secrets {
+                bootstraptoken: token(),
+                secretboxencryptionsecret: random_base64(),
+            },
             trustdinfo: Trustd { token: token() },
             certs: Certs {
                 etcd: Pair::of(&Authority::new(Algorithm::Ecdsa, Some("etcd"))?),
                 k8s: Pair::of(kubernetes),
                 k8saggregator: Pair::of(&Authority::new(Algorithm::Ecdsa, None)?),
-                k8sserviceaccount: Key { key: STANDARD.encode(include_str!("../../data/service-account.key")) },
+                k8sserviceaccount: Key {
+                    key: STANDARD.encode(include_str!("../../data/service-account.key")),
+                },
                 os: Pair::of(os),
             },
         })
@@ -141,7 +152,12 @@ impl Bundle {
     }
 
     /// A talosconfig with a certificate of any kind.
-    pub fn talosconfig(&self, context: &str, endpoints: &[String], options: &ClientOptions) -> Result<String> {
+    pub fn talosconfig(
+        &self,
+        context: &str,
+        endpoints: &[String],
+        options: &ClientOptions,
+    ) -> Result<String> {
         let leaf = self.client(options)?;
         let value = serde_json::json!({
             "context": context,
@@ -159,17 +175,25 @@ impl Bundle {
 
 impl Pair {
     pub(super) fn of(authority: &Authority) -> Self {
-        Self { crt: STANDARD.encode(&authority.certificate), key: STANDARD.encode(&authority.key) }
+        Self {
+            crt: STANDARD.encode(&authority.certificate),
+            key: STANDARD.encode(&authority.key),
+        }
     }
 
     fn authority(&self) -> Result<Authority> {
-        Ok(Authority { certificate: decode(&self.crt)?, key: decode(&self.key)? })
+        Ok(Authority {
+            certificate: decode(&self.crt)?,
+            key: decode(&self.key)?,
+        })
     }
 }
 
 /// Base64 of PEM back to PEM.
 pub(crate) fn decode(value: &str) -> Result<String> {
-    let bytes = STANDARD.decode(value.trim()).context("value is not base64")?;
+    let bytes = STANDARD
+        .decode(value.trim())
+        .context("value is not base64")?;
     String::from_utf8(bytes).context("value is not text")
 }
 
@@ -180,7 +204,9 @@ fn random_base64() -> String {
 fn token() -> String {
     let mut rng = rand::rng();
     let mut draw = |count: usize| -> String {
-        (0..count).map(|_| char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[rng.random_range(0..36)])).collect()
+        (0..count)
+            .map(|_| char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[rng.random_range(0..36)]))
+            .collect()
     };
     format!("{}.{}", draw(6), draw(16))
 }

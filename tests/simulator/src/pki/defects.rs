@@ -31,7 +31,10 @@ impl Bundle {
     /// The bundle's YAML with a defect put in.
     pub fn with_defect(&self, defect: Defect) -> Result<String> {
         let mut value = serde_json::to_value(self)?;
-        let certs = value.get_mut("certs").and_then(Value::as_object_mut).context("bundle without certs")?;
+        let certs = value
+            .get_mut("certs")
+            .and_then(Value::as_object_mut)
+            .context("bundle without certs")?;
         let good = certs.get("os").cloned().unwrap_or_default();
         match defect {
             Defect::NoCa => {
@@ -40,7 +43,9 @@ impl Bundle {
             Defect::CertificateAsKey => certs["os"]["key"] = good["crt"].clone(),
             Defect::ExpiredCa => certs["os"] = pair(-Duration::days(365), -Duration::days(1))?,
             Defect::FutureCa => certs["os"] = pair(Duration::days(1), Duration::days(365))?,
-            Defect::KeyMismatch => certs["os"]["key"] = pair(Duration::ZERO, Duration::days(1))?["key"].clone(),
+            Defect::KeyMismatch => {
+                certs["os"]["key"] = pair(Duration::ZERO, Duration::days(1))?["key"].clone();
+            }
             Defect::NotBase64 => certs["os"]["key"] = Value::from("%%% not base64 %%%"),
             Defect::NotPem => certs["os"]["crt"] = Value::from("bm90IHBlbQo="),
         }

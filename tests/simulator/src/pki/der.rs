@@ -8,7 +8,9 @@ const EC_KEY: [u8; 9] = [0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 /// OID 1.2.840.10045.3.1.7, the curve P-256.
 pub const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 /// OID 1.2.840.113549.1.1.1, an RSA key, with its NULL parameters.
-const RSA_KEY: [u8; 13] = [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
+const RSA_KEY: [u8; 13] = [
+    0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00,
+];
 /// OID 1.3.101.112, Ed25519.
 const ED25519: [u8; 5] = [0x06, 0x03, 0x2b, 0x65, 0x70];
 
@@ -31,7 +33,14 @@ pub fn tlv(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
 }
 
 fn pkcs8(algorithm: &[u8], key: &[u8]) -> Vec<u8> {
-    tlv(SEQUENCE, &[&tlv(INTEGER, &[&[0]]), &tlv(SEQUENCE, &[algorithm]), &tlv(OCTET_STRING, &[key])])
+    tlv(
+        SEQUENCE,
+        &[
+            &tlv(INTEGER, &[&[0]]),
+            &tlv(SEQUENCE, &[algorithm]),
+            &tlv(OCTET_STRING, &[key]),
+        ],
+    )
 }
 
 /// PKCS#8 of a SEC1 key on P-256.

@@ -28,8 +28,13 @@ pub fn p256() -> Result<String> {
     let pair = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
     let pkcs8 = pair.serialize_der();
     // ring writes the private scalar right behind a fixed prefix of 36 bytes.
-    let private = pkcs8.get(36..68).context("unexpected layout of a generated P-256 key")?;
-    Ok(pem("EC PRIVATE KEY", der::sec1(private, pair.public_key_raw())))
+    let private = pkcs8
+        .get(36..68)
+        .context("unexpected layout of a generated P-256 key")?;
+    Ok(pem(
+        "EC PRIVATE KEY",
+        der::sec1(private, pair.public_key_raw()),
+    ))
 }
 
 /// A new key of an algorithm.

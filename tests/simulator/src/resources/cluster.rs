@@ -31,13 +31,27 @@ fn configs(node: &Node) -> Vec<Draft> {
             yaml.push_str(line);
             yaml.push('\n');
         }
-        let spec = specs::MachineConfig { yaml_marshalled: config.text.into_bytes() };
-        let mut draft = Draft::new("config", "MachineConfigs.config.talos.dev", id, "", &spec, yaml);
-        draft.annotations.push(("talos.dev/yaml-spec", "1".to_owned()));
+        let spec = specs::MachineConfig {
+            yaml_marshalled: config.text.into_bytes(),
+        };
+        let mut draft = Draft::new(
+            "config",
+            "MachineConfigs.config.talos.dev",
+            id,
+            "",
+            &spec,
+            yaml,
+        );
+        draft
+            .annotations
+            .push(("talos.dev/yaml-spec", "1".to_owned()));
         draft
     };
     let active = active.map(|config| draft("v1alpha1", config));
-    active.into_iter().chain(persistent.map(|config| draft("persistent", config))).collect()
+    active
+        .into_iter()
+        .chain(persistent.map(|config| draft("persistent", config)))
+        .collect()
 }
 
 fn machine_type(node: &Node) -> Draft {
@@ -49,21 +63,48 @@ fn machine_type(node: &Node) -> Draft {
     };
     let spec = specs::MachineType { machine_type };
     let owner = "config.MachineTypeController";
-    Draft::new("config", "MachineTypes.config.talos.dev", "machine-type", owner, &spec, format!("{text}\n"))
+    Draft::new(
+        "config",
+        "MachineTypes.config.talos.dev",
+        "machine-type",
+        owner,
+        &spec,
+        format!("{text}\n"),
+    )
 }
 
 fn info(node: &Node) -> Option<Draft> {
     let config = node.read(|state| state.config.clone())?;
-    let yaml = format!("clusterId: {}\nclusterName: {}\n", config.cluster_id, config.cluster_name);
-    let spec = specs::ClusterInfo { cluster_id: config.cluster_id, cluster_name: config.cluster_name };
-    Some(Draft::new("cluster", "Infos.cluster.talos.dev", "current", "cluster.InfoController", &spec, yaml))
+    let yaml = format!(
+        "clusterId: {}\nclusterName: {}\n",
+        config.cluster_id, config.cluster_name
+    );
+    let spec = specs::ClusterInfo {
+        cluster_id: config.cluster_id,
+        cluster_name: config.cluster_name,
+    };
+    Some(Draft::new(
+        "cluster",
+        "Infos.cluster.talos.dev",
+        "current",
+        "cluster.InfoController",
+        &spec,
+        yaml,
+    ))
 }
 
 fn identity(node: &Node) -> Draft {
     let node_id = node.read(|state| state.identity.clone());
     let yaml = format!("nodeId: {node_id}\n");
     let owner = "cluster.NodeIdentityController";
-    Draft::new("cluster", "Identities.cluster.talos.dev", "local", owner, &specs::Identity { node_id }, yaml)
+    Draft::new(
+        "cluster",
+        "Identities.cluster.talos.dev",
+        "local",
+        owner,
+        &specs::Identity { node_id },
+        yaml,
+    )
 }
 
 fn etcd_member(node: &Node) -> Option<Draft> {
@@ -77,7 +118,14 @@ fn etcd_member(node: &Node) -> Option<Draft> {
     let member_id = format!("{id:016x}");
     let yaml = format!("memberID: {member_id}\n");
     let spec = specs::EtcdMember { member_id };
-    Some(Draft::new("etcd", "EtcdMembers.etcd.talos.dev", "local", "etcd.MemberController", &spec, yaml))
+    Some(Draft::new(
+        "etcd",
+        "EtcdMembers.etcd.talos.dev",
+        "local",
+        "etcd.MemberController",
+        &spec,
+        yaml,
+    ))
 }
 
 fn nodename(node: &Node) -> Option<Draft> {
@@ -85,9 +133,21 @@ fn nodename(node: &Node) -> Option<Draft> {
         let config = state.config.as_ref()?;
         Some((state.hostname(&node.machine), config.skip_node_registration))
     })?;
-    let yaml = format!("nodename: {nodename}\nhostnameVersion: \"1\"\nskipNodeRegistration: {skip}\n");
-    let spec = specs::Nodename { nodename, hostname_version: "1".to_owned(), skip_node_registration: skip };
-    Some(Draft::new("k8s", "Nodenames.kubernetes.talos.dev", "nodename", "k8s.NodenameController", &spec, yaml))
+    let yaml =
+        format!("nodename: {nodename}\nhostnameVersion: \"1\"\nskipNodeRegistration: {skip}\n");
+    let spec = specs::Nodename {
+        nodename,
+        hostname_version: "1".to_owned(),
+        skip_node_registration: skip,
+    };
+    Some(Draft::new(
+        "k8s",
+        "Nodenames.kubernetes.talos.dev",
+        "nodename",
+        "k8s.NodenameController",
+        &spec,
+        yaml,
+    ))
 }
 
 /// Present where Talos has it, so that who may read it is real; its contents are not modelled.
@@ -95,5 +155,12 @@ fn root_secrets(node: &Node) -> Option<Draft> {
     node.read(|state| state.config.as_ref().map(|_| ()))?;
     let yaml = "issuingCA: {}\nacceptedCAs: []\n".to_owned();
     let kind = "OSRootSecrets.secrets.talos.dev";
-    Some(Draft::new("secrets", kind, "os", "secrets.RootOSController", &specs::ClusterInfo::default(), yaml))
+    Some(Draft::new(
+        "secrets",
+        kind,
+        "os",
+        "secrets.RootOSController",
+        &specs::ClusterInfo::default(),
+        yaml,
+    ))
 }

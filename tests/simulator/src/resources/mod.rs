@@ -34,7 +34,14 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    fn new(namespace: &'static str, kind: &'static str, id: &str, owner: &'static str, spec: &impl Message, yaml: String) -> Self {
+    fn new(
+        namespace: &'static str,
+        kind: &'static str,
+        id: &str,
+        owner: &'static str,
+        spec: &impl Message,
+        yaml: String,
+    ) -> Self {
         Self {
             namespace,
             kind,
@@ -62,43 +69,63 @@ struct Shown {
 
 /// One resource, if the machine has it now.
 pub fn get(node: &Node, namespace: &str, kind: &str, id: &str) -> Option<pb::Resource> {
-    list(node, namespace, kind).into_iter().find(|resource| resource.metadata.as_ref().is_some_and(|metadata| metadata.id == id))
+    list(node, namespace, kind).into_iter().find(|resource| {
+        resource
+            .metadata
+            .as_ref()
+            .is_some_and(|metadata| metadata.id == id)
+    })
 }
 
 /// All resources of a type, ordered by ID.
 pub fn list(node: &Node, namespace: &str, kind: &str) -> Vec<pb::Resource> {
     let mut drafts: Vec<Draft> = match kind.split_once('.').map(|(plural, _)| plural) {
-        Some("SystemInformations" | "LinkStatuses" | "HardwareAddresses" | "NodeAddresses" | "AddressStatuses" | "HostnameStatuses") => {
-            network::drafts(node, kind)
+        Some(
+            "SystemInformations" | "LinkStatuses" | "HardwareAddresses" | "NodeAddresses"
+            | "AddressStatuses" | "HostnameStatuses",
+        ) => network::drafts(node, kind),
+        Some(
+            "MachineConfigs" | "MachineTypes" | "Infos" | "Identities" | "Members" | "EtcdMembers"
+            | "Nodenames" | "OSRootSecrets",
+        ) => cluster::drafts(node, kind),
+        Some("Disks" | "SystemDisks" | "DiscoveredVolumes" | "VolumeStatuses") => {
+            storage::drafts(node, kind)
         }
-        Some("MachineConfigs" | "MachineTypes" | "Infos" | "Identities" | "Members" | "EtcdMembers" | "Nodenames" | "OSRootSecrets") => {
-            cluster::drafts(node, kind)
-        }
-        Some("Disks" | "SystemDisks" | "DiscoveredVolumes" | "VolumeStatuses") => storage::drafts(node, kind),
         _ => runtime::drafts(node, kind),
     };
     drafts.retain(|draft| draft.namespace == namespace && draft.kind == kind);
     drafts.sort_by(|a, b| a.id.cmp(&b.id));
-    drafts.into_iter().map(|draft| publish(node, draft)).collect()
+    drafts
+        .into_iter()
+        .map(|draft| publish(node, draft))
+        .collect()
 }
 
 fn publish(node: &Node, draft: Draft) -> pb::Resource {
     let now = timestamp();
     let mut versions = lock(&node.versions);
-    let shown = versions.0.entry((draft.kind.to_owned(), draft.id.clone())).or_insert_with(|| Shown {
-        version: 1,
-        created: now,
-        updated: now,
-        proto: draft.proto.clone(),
-        yaml: draft.yaml.clone(),
-    });
+    let shown = versions
+        .0
+        .entry((draft.kind.to_owned(), draft.id.clone()))
+        .or_insert_with(|| Shown {
+            version: 1,
+            created: now,
+            updated: now,
+            proto: draft.proto.clone(),
+            yaml: draft.yaml.clone(),
+        });
     if shown.proto != draft.proto || shown.yaml != draft.yaml {
         shown.version += 1;
         shown.updated = now;
         shown.proto.clone_from(&draft.proto);
         shown.yaml.clone_from(&draft.yaml);
     }
-    let texts = |pairs: Vec<(&str, String)>| pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let texts = |pairs: Vec<(&str, String)>| {
+        pairs
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect()
+    };
     pb::Resource {
         metadata: Some(pb::Metadata {
             namespace: draft.namespace.to_owned(),
@@ -113,12 +140,18 @@ fn publish(node: &Node, draft: Draft) -> pb::Resource {
             labels: texts(draft.labels),
             annotations: texts(draft.annotations),
         }),
-        spec: Some(pb::Spec { proto_spec: draft.proto, yaml_spec: draft.yaml }),
+        spec: Some(pb::Spec {
+            proto_spec: draft.proto,
+            yaml_spec: draft.yaml,
+        }),
     }
 }
 
 /// Now.
 pub fn timestamp() -> Timestamp {
-    let now = jiff::Timestamp::now();
-    Timestamp { seconds: now.as_second(), nanos: now.subsec_nanosecond() }
+    let now = crate::clock::now();
+    Timestamp {
+        seconds: now.as_second(),
+        nanos: now.subsec_nanosecond(),
+    }
 }

@@ -22,14 +22,22 @@ pub fn drafts(node: &Node, kind: &str) -> Vec<Draft> {
 
 /// A MAC as text.
 pub fn mac_text(mac: &[u8]) -> String {
-    mac.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
+    mac.iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<Vec<_>>()
+        .join(":")
 }
 
 fn system_information(node: &Node) -> Draft {
     let machine = &node.machine;
     let kind = "SystemInformations.hardware.talos.dev";
     let (mut uuid, mut serial) = (machine.uuid.clone(), machine.serial.clone());
-    if let Some(Action::AnswerAs { uuid: other, serial: other_serial, .. }) = node.ledger.identity(kind) {
+    if let Some(Action::AnswerAs {
+        uuid: other,
+        serial: other_serial,
+        ..
+    }) = node.ledger.identity(kind)
+    {
         uuid = other.unwrap_or(uuid);
         serial = other_serial.unwrap_or(serial);
     }
@@ -47,15 +55,31 @@ fn system_information(node: &Node) -> Draft {
         sku_number: "SKU1".to_owned(),
         bios_version: "1.0".to_owned(),
     };
-    Draft::new("hardware", kind, "systeminformation", "hardware.SystemInfoController", &spec, yaml)
+    Draft::new(
+        "hardware",
+        kind,
+        "systeminformation",
+        "hardware.SystemInfoController",
+        &spec,
+        yaml,
+    )
 }
 
 fn macs(node: &Node, kind: &str) -> Vec<[u8; 6]> {
     let other = match node.ledger.identity(kind) {
-        Some(Action::AnswerAs { macs: Some(macs), .. }) => macs.iter().filter_map(|mac| crate::node::mac(mac).ok()).collect(),
+        Some(Action::AnswerAs {
+            macs: Some(macs), ..
+        }) => macs
+            .iter()
+            .filter_map(|mac| crate::node::mac(mac).ok())
+            .collect(),
         _ => Vec::new(),
     };
-    if other.is_empty() { node.machine.macs.clone() } else { other }
+    if other.is_empty() {
+        node.machine.macs.clone()
+    } else {
+        other
+    }
 }
 
 fn links(node: &Node) -> Vec<Draft> {
@@ -65,7 +89,11 @@ fn links(node: &Node) -> Vec<Draft> {
     let mut drafts = vec![loopback(kind, owner)];
     for (index, mac) in macs(node, kind).iter().enumerate() {
         let number = u32::try_from(index).unwrap_or_default() + 2;
-        let (link_kind, driver) = if container { ("veth", "veth") } else { ("", "virtio_net") };
+        let (link_kind, driver) = if container {
+            ("veth", "veth")
+        } else {
+            ("", "virtio_net")
+        };
         let spec = specs::LinkStatus {
             index: number,
             r#type: 1,
@@ -77,7 +105,11 @@ fn links(node: &Node) -> Vec<Draft> {
             queue_disc: if container { "noqueue" } else { "fq_codel" }.to_owned(),
             operational_state: 6,
             kind: link_kind.to_owned(),
-            bus_path: if container { String::new() } else { format!("0000:00:0{number}.0") },
+            bus_path: if container {
+                String::new()
+            } else {
+                format!("0000:00:0{number}.0")
+            },
             driver: driver.to_owned(),
             driver_version: "1.0".to_owned(),
             link_state: true,
@@ -86,13 +118,21 @@ fn links(node: &Node) -> Vec<Draft> {
             permanent_addr: if container { Vec::new() } else { mac.to_vec() },
             ..specs::LinkStatus::default()
         };
-        let permanent = if container { "\"\"".to_owned() } else { mac_text(mac) };
+        let permanent = if container {
+            "\"\"".to_owned()
+        } else {
+            mac_text(mac)
+        };
         let mut yaml = format!(
             "index: {number}\ntype: ether\nlinkIndex: {}\nflags: UP,BROADCAST,RUNNING,MULTICAST,LOWER_UP\nhardwareAddr: {}\npermanentAddr: {permanent}\nbroadcastAddr: ff:ff:ff:ff:ff:ff\nmtu: 1500\nqueueDisc: {}\noperationalState: up\nkind: {}\nslaveKind: \"\"\n",
             spec.link_index,
             mac_text(mac),
             spec.queue_disc,
-            if link_kind.is_empty() { "\"\"" } else { link_kind },
+            if link_kind.is_empty() {
+                "\"\""
+            } else {
+                link_kind
+            },
         );
         if !container {
             // Writing into a String cannot fail.
@@ -102,7 +142,14 @@ fn links(node: &Node) -> Vec<Draft> {
             yaml,
             "driver: {driver}\ndriverVersion: \"1.0\"\nlinkState: true\nspeedMbit: 10000\nport: TwistedPair\nduplex: Full\n"
         );
-        drafts.push(Draft::new("network", kind, &format!("eth{index}"), owner, &spec, yaml));
+        drafts.push(Draft::new(
+            "network",
+            kind,
+            &format!("eth{index}"),
+            owner,
+            &spec,
+            yaml,
+        ));
     }
     drafts
 }
@@ -133,8 +180,18 @@ fn hardware_address(node: &Node) -> Option<Draft> {
     let kind = "HardwareAddresses.net.talos.dev";
     let mac = *macs(node, kind).first()?;
     let yaml = format!("name: eth0\nhardwareAddr: {}\n", mac_text(&mac));
-    let spec = specs::HardwareAddr { name: "eth0".to_owned(), hardware_addr: mac.to_vec() };
-    Some(Draft::new("network", kind, "first", "network.HardwareAddrController", &spec, yaml))
+    let spec = specs::HardwareAddr {
+        name: "eth0".to_owned(),
+        hardware_addr: mac.to_vec(),
+    };
+    Some(Draft::new(
+        "network",
+        kind,
+        "first",
+        "network.HardwareAddrController",
+        &spec,
+        yaml,
+    ))
 }
 
 fn prefix(address: IpAddr) -> common::NetIpPrefix {
@@ -163,17 +220,34 @@ fn node_addresses(node: &Node) -> Vec<Draft> {
         let (yaml, addresses) = if name.ends_with("only-k8s") {
             ("addresses: []\nsortAlgorithm: v1\n".to_owned(), Vec::new())
         } else {
-            (format!("addresses:\n    - {address}/{}\nsortAlgorithm: v1\n", prefix.prefix_length), vec![prefix])
+            (
+                format!(
+                    "addresses:\n    - {address}/{}\nsortAlgorithm: v1\n",
+                    prefix.prefix_length
+                ),
+                vec![prefix],
+            )
         };
         let spec = specs::NodeAddress { addresses };
-        Draft::new("network", "NodeAddresses.net.talos.dev", name, "network.NodeAddressController", &spec, yaml)
+        Draft::new(
+            "network",
+            "NodeAddresses.net.talos.dev",
+            name,
+            "network.NodeAddressController",
+            &spec,
+            yaml,
+        )
     };
     names.into_iter().map(draft).collect()
 }
 
 fn address_statuses(node: &Node) -> Vec<Draft> {
     let (address, configured) = node.read(|state| (state.address, state.config.is_some()));
-    let draft = |link: &str, index: u32, address: IpAddr, length: i32, (scope, scope_text): (i32, &str)| {
+    let draft = |link: &str,
+                 index: u32,
+                 address: IpAddr,
+                 length: i32,
+                 (scope, scope_text): (i32, &str)| {
         let mut prefix = prefix(address);
         prefix.prefix_length = length;
         let family = if address.is_ipv4() { "inet4" } else { "inet6" };
@@ -181,7 +255,9 @@ fn address_statuses(node: &Node) -> Vec<Draft> {
             "address: {address}/{length}\nlinkIndex: {index}\nlinkName: {link}\nfamily: {family}\nscope: {scope_text}\nflags: permanent\npriority: 0\n"
         );
         let spec = specs::AddressStatus {
-            local: address.is_ipv4().then(|| specs::Ip { ip: prefix.ip.clone() }),
+            local: address.is_ipv4().then(|| specs::Ip {
+                ip: prefix.ip.clone(),
+            }),
             address: Some(prefix),
             link_index: index,
             link_name: link.to_owned(),
@@ -190,7 +266,14 @@ fn address_statuses(node: &Node) -> Vec<Draft> {
             flags: 128,
         };
         let id = format!("{link}/{address}/{length}");
-        Draft::new("network", "AddressStatuses.net.talos.dev", &id, "network.AddressStatusController", &spec, yaml)
+        Draft::new(
+            "network",
+            "AddressStatuses.net.talos.dev",
+            &id,
+            "network.AddressStatusController",
+            &spec,
+            yaml,
+        )
     };
     let host = (254, "host");
     let length = prefix(address).prefix_length;
@@ -201,8 +284,23 @@ fn address_statuses(node: &Node) -> Vec<Draft> {
     ];
     if let Some([a, b, c, d, e, f]) = node.machine.macs.first().copied() {
         let join = |high: u8, low: u8| u16::from(high) << 8 | u16::from(low);
-        let link_local = [0xfe80, 0, 0, 0, join(a ^ 2, b), join(c, 0xff), join(0xfe, d), join(e, f)];
-        drafts.push(draft("eth0", 2, IpAddr::from(link_local), 64, (253, "link")));
+        let link_local = [
+            0xfe80,
+            0,
+            0,
+            0,
+            join(a ^ 2, b),
+            join(c, 0xff),
+            join(0xfe, d),
+            join(e, f),
+        ];
+        drafts.push(draft(
+            "eth0",
+            2,
+            IpAddr::from(link_local),
+            64,
+            (253, "link"),
+        ));
     }
     if configured {
         // Host DNS listens here.
@@ -214,6 +312,16 @@ fn address_statuses(node: &Node) -> Vec<Draft> {
 fn hostname(node: &Node) -> Draft {
     let hostname = node.read(|state| state.hostname(&node.machine));
     let yaml = format!("hostname: {hostname}\ndomainname: \"\"\n");
-    let spec = specs::HostnameStatus { hostname, domainname: String::new() };
-    Draft::new("network", "HostnameStatuses.net.talos.dev", "hostname", "network.HostnameSpecController", &spec, yaml)
+    let spec = specs::HostnameStatus {
+        hostname,
+        domainname: String::new(),
+    };
+    Draft::new(
+        "network",
+        "HostnameStatuses.net.talos.dev",
+        "hostname",
+        "network.HostnameSpecController",
+        &spec,
+        yaml,
+    )
 }

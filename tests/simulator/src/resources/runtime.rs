@@ -13,16 +13,37 @@ pub fn drafts(node: &Node, kind: &str) -> Vec<Draft> {
         "SecurityStates.talos.dev" => {
             let spec = specs::SecurityState::default();
             let owner = "runtime.SecurityStateController";
-            vec![Draft::new("runtime", "SecurityStates.talos.dev", "securitystate", owner, &spec, "secureBoot: false\n".to_owned())]
+            vec![Draft::new(
+                "runtime",
+                "SecurityStates.talos.dev",
+                "securitystate",
+                owner,
+                &spec,
+                "secureBoot: false\n".to_owned(),
+            )]
         }
         "PlatformMetadatas.talos.dev" => vec![platform(node)],
         "Versions.runtime.talos.dev" => {
             let version = node.machine.spec.talos_version.clone();
             let yaml = format!("name: Talos\nversion: {version}\n");
-            let spec = specs::Version { name: "Talos".to_owned(), version };
-            vec![Draft::new("runtime", "Versions.runtime.talos.dev", "version", "runtime.VersionController", &spec, yaml)]
+            let spec = specs::Version {
+                name: "Talos".to_owned(),
+                version,
+            };
+            vec![Draft::new(
+                "runtime",
+                "Versions.runtime.talos.dev",
+                "version",
+                "runtime.VersionController",
+                &spec,
+                yaml,
+            )]
         }
-        "Services.v1alpha1.talos.dev" => services(node).into_iter().filter(|service| service.state == "Running").map(Service::draft).collect(),
+        "Services.v1alpha1.talos.dev" => services(node)
+            .into_iter()
+            .filter(|service| service.state == "Running")
+            .map(Service::draft)
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -43,29 +64,66 @@ fn machine_status(node: &Node) -> Draft {
             let _ok = write!(yaml, "        - name: {name}\n          reason: {reason}\n");
         }
     }
-    let unmet_conditions = unmet.into_iter().map(|(name, reason)| specs::UnmetCondition { name, reason }).collect();
+    let unmet_conditions = unmet
+        .into_iter()
+        .map(|(name, reason)| specs::UnmetCondition { name, reason })
+        .collect();
     let spec = specs::MachineStatus {
         stage: stage as i32,
-        status: Some(specs::MachineStatusStatus { ready, unmet_conditions }),
+        status: Some(specs::MachineStatusStatus {
+            ready,
+            unmet_conditions,
+        }),
     };
     let owner = "runtime.MachineStatusController";
-    Draft::new("runtime", "MachineStatuses.runtime.talos.dev", "machine", owner, &spec, yaml)
+    Draft::new(
+        "runtime",
+        "MachineStatuses.runtime.talos.dev",
+        "machine",
+        owner,
+        &spec,
+        yaml,
+    )
 }
 
 fn boot_id(node: &Node) -> Draft {
     let boot_id = node.read(|state| state.boot_id.clone());
     let yaml = format!("bootID: {boot_id}\n");
     let spec = specs::BootId { boot_id };
-    Draft::new("runtime", "BootIDs.runtime.talos.dev", "boot-id", "runtime.BootIDController", &spec, yaml)
+    Draft::new(
+        "runtime",
+        "BootIDs.runtime.talos.dev",
+        "boot-id",
+        "runtime.BootIDController",
+        &spec,
+        yaml,
+    )
 }
 
 fn platform(node: &Node) -> Draft {
-    let platform = if node.machine.spec.container { "container" } else { "metal" }.to_owned();
+    let platform = if node.machine.spec.container {
+        "container"
+    } else {
+        "metal"
+    }
+    .to_owned();
     let hostname = node.machine.hostname.clone();
     let yaml = format!("platform: {platform}\nhostname: {hostname}\ninstanceType: 2CPU-2048RAM\n");
-    let spec = specs::PlatformMetadata { platform, hostname, instance_type: "2CPU-2048RAM".to_owned(), ..Default::default() };
+    let spec = specs::PlatformMetadata {
+        platform,
+        hostname,
+        instance_type: "2CPU-2048RAM".to_owned(),
+        ..Default::default()
+    };
     let owner = "network.PlatformConfigApplyController";
-    Draft::new("runtime", "PlatformMetadatas.talos.dev", "platformmetadata", owner, &spec, yaml)
+    Draft::new(
+        "runtime",
+        "PlatformMetadatas.talos.dev",
+        "platformmetadata",
+        owner,
+        &spec,
+        yaml,
+    )
 }
 
 /// A Talos service.
@@ -86,39 +144,83 @@ pub struct Service {
 
 impl Service {
     fn running(id: &'static str) -> Self {
-        Self { id, state: "Running", message: "Health check successful", healthy: true, unknown: false, last_message: "" }
+        Self {
+            id,
+            state: "Running",
+            message: "Health check successful",
+            healthy: true,
+            unknown: false,
+            last_message: "",
+        }
     }
 
     fn preparing(id: &'static str) -> Self {
-        Self { state: "Preparing", message: "Running pre state", healthy: false, unknown: true, ..Self::running(id) }
+        Self {
+            state: "Preparing",
+            message: "Running pre state",
+            healthy: false,
+            unknown: true,
+            ..Self::running(id)
+        }
     }
 
     fn waiting(id: &'static str) -> Self {
-        Self { state: "Waiting", message: "Waiting for volumes to be mounted", ..Self::preparing(id) }
+        Self {
+            state: "Waiting",
+            message: "Waiting for volumes to be mounted",
+            ..Self::preparing(id)
+        }
     }
 
     fn crashing(id: &'static str) -> Self {
         let message = "Error running Containerd(etcd), going to restart until it succeeds";
-        Self { state: "Waiting", message, healthy: false, last_message: "service not running", ..Self::running(id) }
+        Self {
+            state: "Waiting",
+            message,
+            healthy: false,
+            last_message: "service not running",
+            ..Self::running(id)
+        }
     }
 
     fn unhealthy(id: &'static str) -> Self {
-        Self { healthy: false, last_message: "context deadline exceeded", ..Self::running(id) }
+        Self {
+            healthy: false,
+            last_message: "context deadline exceeded",
+            ..Self::running(id)
+        }
     }
 
     fn draft(self) -> Draft {
         let running = self.state == "Running";
         let (healthy, unknown) = (self.healthy, self.unknown);
         let yaml = format!("running: {running}\nhealthy: {healthy}\nunknown: {unknown}\n");
-        let spec = specs::Service { running, healthy, unknown };
-        Draft::new("runtime", "Services.v1alpha1.talos.dev", self.id, "v1alpha1.ServiceController", &spec, yaml)
+        let spec = specs::Service {
+            running,
+            healthy,
+            unknown,
+        };
+        Draft::new(
+            "runtime",
+            "Services.v1alpha1.talos.dev",
+            self.id,
+            "v1alpha1.ServiceController",
+            &spec,
+            yaml,
+        )
     }
 }
 
 /// The services a machine runs now, ordered by ID.
 pub fn services(node: &Node) -> Vec<Service> {
-    let (configured, control_plane, etcd, runtime) =
-        node.read(|state| (state.config.is_some(), state.is_control_plane(), state.etcd_running, state.runtime));
+    let (configured, control_plane, etcd, runtime) = node.read(|state| {
+        (
+            state.config.is_some(),
+            state.is_control_plane(),
+            state.etcd_running,
+            state.runtime,
+        )
+    });
     let mut services = vec![Service::running("apid"), Service::running("containerd")];
     services.push(match (configured, runtime) {
         (true, true) => Service::running("cri"),
@@ -134,7 +236,11 @@ pub fn services(node: &Node) -> Vec<Service> {
         });
     }
     if configured {
-        services.push(if runtime { Service::running("kubelet") } else { Service::preparing("kubelet") });
+        services.push(if runtime {
+            Service::running("kubelet")
+        } else {
+            Service::preparing("kubelet")
+        });
     }
     services.push(Service::running("machined"));
     if control_plane {
@@ -145,12 +251,16 @@ pub fn services(node: &Node) -> Vec<Service> {
 
 /// Its data belongs to a member that was removed.
 fn etcd_crashes(node: &Node) -> bool {
-    node.read(|state| state.member).is_some_and(|id| node.with_etcd(|etcd| etcd.member(id).is_none()))
+    node.read(|state| state.member)
+        .is_some_and(|id| node.with_etcd(|etcd| etcd.member(id).is_none()))
 }
 
 /// Quorum has been lost for so long that the health check of a running etcd fails.
 fn etcd_unhealthy(node: &Node) -> bool {
     let running = node.read(|state| state.etcd_running);
     let patience = crate::spec::ms(node.shared.timings.member_gone);
-    running && node.with_etcd(|etcd| etcd.lost_for()).is_some_and(|lost| lost > patience)
+    running
+        && node
+            .with_etcd(|etcd| etcd.lost_for())
+            .is_some_and(|lost| lost > patience)
 }

@@ -16,14 +16,34 @@ static TYPES: LazyLock<Vec<Type>> = LazyLock::new(|| {
         .filter(|line| !line.starts_with('#'))
         .filter_map(|line| {
             let mut words = line.split(' ');
-            Some(Type { name: words.next()?, sensitive: words.nth(1) == Some("sensitive") })
+            Some(Type {
+                name: words.next()?,
+                sensitive: words.nth(1) == Some("sensitive"),
+            })
         })
         .collect()
 });
 
 const NAMESPACES: [&str; 19] = [
-    "cluster", "config", "containers", "controlplane", "cri", "etcd", "extras", "files", "hardware", "k8s", "kubespan",
-    "meta", "network", "network-config", "perf", "runtime", "secrets", "security", "storage",
+    "cluster",
+    "config",
+    "containers",
+    "controlplane",
+    "cri",
+    "etcd",
+    "extras",
+    "files",
+    "hardware",
+    "k8s",
+    "kubespan",
+    "meta",
+    "network",
+    "network-config",
+    "perf",
+    "runtime",
+    "secrets",
+    "security",
+    "storage",
 ];
 
 /// The type of this name.

@@ -15,7 +15,9 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// Takes the one message out of a request body.
 pub fn unframe(body: &Bytes) -> Result<Bytes, Status> {
-    let header = body.get(..5).ok_or_else(|| Status::internal("request without a message"))?;
+    let header = body
+        .get(..5)
+        .ok_or_else(|| Status::internal("request without a message"))?;
     if header[0] != 0 {
         return Err(Status::unimplemented("compressed requests are not spoken"));
     }
@@ -77,7 +79,9 @@ pub fn refusal(status: &Status) -> Response<Body> {
 fn respond(body: Body, headers: HeaderMap) -> Response<Body> {
     let mut response = Response::new(body);
     *response.headers_mut() = headers;
-    response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
+    response
+        .headers_mut()
+        .insert("content-type", HeaderValue::from_static("application/grpc"));
     response
 }
 

@@ -51,9 +51,13 @@ pub async fn serve(stream: TlsStream<TcpStream>, connection: Connection) {
         async move { Ok::<_, Infallible>(connection.call(request).await) }
     });
     let mut builder = http2::Builder::new(Executor(token.clone()));
-    builder.max_header_list_size(64 << 10).max_send_buf_size(MAX_MESSAGE as usize);
+    builder
+        .max_header_list_size(64 << 10)
+        .max_send_buf_size(MAX_MESSAGE as usize);
     // The end of a connection is no error of the simulator, whoever ended it.
-    let _ended = builder.serve_connection(TokioIo::new(stream), service).await;
+    let _ended = builder
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
     token.cancel();
 }
 
@@ -90,19 +94,29 @@ impl Connection {
             Err(status) => return body::refusal(&status),
         };
         let method = proto::method(&path);
-        let json = method.as_ref().and_then(|method| proto::request_json(method, &body)).unwrap_or(Value::Null);
+        let json = method
+            .as_ref()
+            .and_then(|method| proto::request_json(method, &body))
+            .unwrap_or(Value::Null);
         let request = Request {
             body,
             json,
             metadata: head.headers,
-            roles: if self.mutual { Roles::of(&self.subject) } else { Roles::anonymous() },
+            roles: if self.mutual {
+                Roles::of(&self.subject)
+            } else {
+                Roles::anonymous()
+            },
             path,
         };
         let index = self.node.ledger.arrived(self.record(&request));
         let ledger_node = Arc::clone(&self.node);
         let ended = move |code| ledger_node.ledger.ended(index, code);
 
-        let action = self.node.ledger.strike(request.method(), request.resource());
+        let action = self
+            .node
+            .ledger
+            .strike(request.method(), request.resource());
         if let Some(action) = &action
             && let Err(status) = self.before(action, &request).await
         {
@@ -148,7 +162,7 @@ impl Connection {
             method: request.path.trim_start_matches('/').to_owned(),
             request: json,
             subject: self.subject.clone(),
-            time: jiff::Timestamp::now(),
+            time: crate::clock::now(),
             code: None,
             connection: self.number,
         }
@@ -168,7 +182,11 @@ impl Connection {
                 let held = |node: &Node| {
                     let faults = node.ledger.faults();
                     faults.iter().any(|fault| {
-                        fault.action == Action::Hold && fault.method.as_deref().is_none_or(|name| name == request.method())
+                        fault.action == Action::Hold
+                            && fault
+                                .method
+                                .as_deref()
+                                .is_none_or(|name| name == request.method())
                     })
                 };
                 while held(&self.node) {
@@ -185,4 +203,3 @@ impl Connection {
         std::future::pending().await
     }
 }
-

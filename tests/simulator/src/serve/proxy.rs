@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use http::HeaderMap;
+use prost::Message;
 use prost::bytes::BufMut;
 use prost::encoding::{WireType, encode_key, encode_varint};
-use prost::Message;
 use tonic::Status;
 
 use super::request::{Reply, Request};
@@ -30,7 +30,10 @@ pub async fn route(node: &Arc<Node>, request: &Request) -> Result<Reply, Status>
     let maintenance = node.read(|state| state.config.is_none());
     let several = values(&request.metadata, "nodes");
     let one = values(&request.metadata, "node");
-    if maintenance || (several.is_empty() && one.is_empty()) || request.metadata.contains_key("proxyfrom") {
+    if maintenance
+        || (several.is_empty() && one.is_empty())
+        || request.metadata.contains_key("proxyfrom")
+    {
         return methods::handle(node, request).await;
     }
     if !several.is_empty() {
@@ -44,12 +47,19 @@ pub async fn route(node: &Arc<Node>, request: &Request) -> Result<Reply, Status>
     }
     match one.as_slice() {
         [target] => methods::handle(&find(node, target).await?, request).await,
-        _ => Err(Status::invalid_argument("node metadata must be single-valued")),
+        _ => Err(Status::invalid_argument(
+            "node metadata must be single-valued",
+        )),
     }
 }
 
 fn values(metadata: &HeaderMap, key: &str) -> Vec<String> {
-    metadata.get_all(key).iter().filter_map(|value| value.to_str().ok()).map(str::to_owned).collect()
+    metadata
+        .get_all(key)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whether a target names the machine itself; a control plane also dials itself through its loopback.
@@ -70,10 +80,14 @@ async fn find(node: &Arc<Node>, target: &str) -> Result<Arc<Node>, Status> {
     check(target)?;
     let Ok(address) = target.parse::<IpAddr>() else {
         if target.contains([' ', ',']) {
-            return Err(Status::unavailable("name resolver error: produced zero addresses"));
+            return Err(Status::unavailable(
+                "name resolver error: produced zero addresses",
+            ));
         }
         // Hostnames of other nodes are in no DNS.
-        return Err(Status::unavailable(format!("dns: A record lookup error: lookup {target}: no such host")));
+        return Err(Status::unavailable(format!(
+            "dns: A record lookup error: lookup {target}: no such host"
+        )));
     };
     match node.shared.at(address) {
         Some(other) if other.read(|state| state.serving) => Ok(other),
@@ -114,9 +128,13 @@ async fn fan_out(node: &Arc<Node>, request: &Request, targets: &[String]) -> Res
             Err(status) => messages.push(failure(target, &status)),
         }
     }
-    let streaming = crate::proto::method(&request.path).is_some_and(|method| method.is_server_streaming());
+    let streaming =
+        crate::proto::method(&request.path).is_some_and(|method| method.is_server_streaming());
     if streaming {
-        let messages: Vec<Result<Bytes, Status>> = messages.into_iter().map(|message| Ok(message.into())).collect();
+        let messages: Vec<Result<Bytes, Status>> = messages
+            .into_iter()
+            .map(|message| Ok(message.into()))
+            .collect();
         return Ok(Reply::Many(Box::pin(futures::stream::iter(messages))));
     }
     let mut out = Vec::new();
@@ -130,13 +148,22 @@ async fn fan_out(node: &Arc<Node>, request: &Request, targets: &[String]) -> Res
 async fn ask(node: &Arc<Node>, request: &Request, target: &str) -> Result<Vec<Vec<u8>>, Status> {
     match methods::handle(&find(node, target).await?, request).await? {
         Reply::One(answer) => Ok(Repeated::decode(answer).unwrap_or_default().messages),
-        Reply::Many(stream) => stream.map(|message| message.map(|bytes| bytes.to_vec())).try_collect().await,
+        Reply::Many(stream) => {
+            stream
+                .map(|message| message.map(|bytes| bytes.to_vec()))
+                .try_collect()
+                .await
+        }
     }
 }
 
 /// A message with `metadata.hostname` put in front.
 fn mark(message: &[u8], target: &str) -> Vec<u8> {
-    let metadata = common::Metadata { hostname: target.to_owned(), error: String::new(), status: None };
+    let metadata = common::Metadata {
+        hostname: target.to_owned(),
+        error: String::new(),
+        status: None,
+    };
     let mut out = Vec::new();
     put(&mut out, 1, &metadata.encode_to_vec());
     out.extend_from_slice(message);
@@ -148,7 +175,10 @@ fn failure(target: &str, status: &Status) -> Vec<u8> {
     let metadata = common::Metadata {
         hostname: target.to_owned(),
         error: format!("rpc error: code = {code:?} desc = {}", status.message()),
-        status: Some(common::Status { code: code as i32, message: status.message().to_owned() }),
+        status: Some(common::Status {
+            code: code as i32,
+            message: status.message().to_owned(),
+        }),
     };
     let mut out = Vec::new();
     put(&mut out, 1, &metadata.encode_to_vec());

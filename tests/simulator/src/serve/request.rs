@@ -27,7 +27,11 @@ pub struct Request {
 impl Request {
     /// `package.Service`.
     pub fn service(&self) -> &str {
-        self.path.trim_start_matches('/').split('/').next().unwrap_or_default()
+        self.path
+            .trim_start_matches('/')
+            .split('/')
+            .next()
+            .unwrap_or_default()
     }
 
     /// The method's own name.
@@ -42,7 +46,9 @@ impl Request {
 
     /// Decodes the message.
     pub fn message<M: Message + Default>(&self) -> Result<M, Status> {
-        M::decode(&self.body[..]).map_err(|error| Status::internal(format!("grpc: error unmarshalling request: {error}")))
+        M::decode(&self.body[..]).map_err(|error| {
+            Status::internal(format!("grpc: error unmarshalling request: {error}"))
+        })
     }
 }
 
@@ -62,7 +68,10 @@ impl Reply {
 
     /// A stream of ready messages.
     pub fn many<M: Message>(messages: &[M]) -> Self {
-        let encoded: Vec<_> = messages.iter().map(|message| Ok(message.encode_to_vec().into())).collect();
+        let encoded: Vec<_> = messages
+            .iter()
+            .map(|message| Ok(message.encode_to_vec().into()))
+            .collect();
         Self::Many(Box::pin(futures::stream::iter(encoded)))
     }
 }

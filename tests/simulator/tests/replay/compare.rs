@@ -22,9 +22,38 @@ pub struct Answer {
 
 /// Fields whose values change from run to run.
 const VOLATILE: &[&str] = &[
-    "actor_id", "available", "boot_time", "bookmark", "bytes", "ca", "created", "crt", "db_size", "db_size_in_use",
-    "inodes", "inodes_free", "inodes_used", "key", "last_change", "last_message", "leader", "member_id", "raft_applied_index", "raft_index",
-    "raft_term", "size", "talosconfig", "ts", "updated", "used", "bootID", "nodeId", "memberID", "linkIndex", "events", "hostnameVersion",
+    "actor_id",
+    "available",
+    "boot_time",
+    "bookmark",
+    "bytes",
+    "ca",
+    "created",
+    "crt",
+    "db_size",
+    "db_size_in_use",
+    "inodes",
+    "inodes_free",
+    "inodes_used",
+    "key",
+    "last_change",
+    "last_message",
+    "leader",
+    "member_id",
+    "raft_applied_index",
+    "raft_index",
+    "raft_term",
+    "size",
+    "talosconfig",
+    "ts",
+    "updated",
+    "used",
+    "bootID",
+    "nodeId",
+    "memberID",
+    "linkIndex",
+    "events",
+    "hostnameVersion",
 ];
 
 /// Strings of the recordings are cut at this length or later.
@@ -37,11 +66,17 @@ pub fn differences(call: &Call, answer: &Answer) -> Vec<String> {
     }
     let mut found = Vec::new();
     if call.code != answer.code {
-        found.push(format!("code: expected {} {:?}, got {} {:?}", call.code, call.message, answer.code, answer.message));
+        found.push(format!(
+            "code: expected {} {:?}, got {} {:?}",
+            call.code, call.message, answer.code, answer.message
+        ));
         return found;
     }
     if call.message != answer.message {
-        found.push(format!("message: expected {:?}, got {:?}", call.message, answer.message));
+        found.push(format!(
+            "message: expected {:?}, got {:?}",
+            call.message, answer.message
+        ));
     }
     if call.code == "OK" {
         contents(call, answer, &mut found);
@@ -52,7 +87,13 @@ pub fn differences(call: &Call, answer: &Answer) -> Vec<String> {
 fn deadline(call: &Call, answer: &Answer) -> Vec<String> {
     let mut found = Vec::new();
     if !(call.deadline_hit && answer.deadline) {
-        let said = |hit: bool, code: &str| if hit { "no end before the deadline".to_owned() } else { code.to_owned() };
+        let said = |hit: bool, code: &str| {
+            if hit {
+                "no end before the deadline".to_owned()
+            } else {
+                code.to_owned()
+            }
+        };
         found.push(format!(
             "code: expected {}, got {} {:?}",
             said(call.deadline_hit, &call.code),
@@ -66,7 +107,9 @@ fn deadline(call: &Call, answer: &Answer) -> Vec<String> {
 }
 
 fn contents(call: &Call, answer: &Answer, found: &mut Vec<String>) {
-    let Some(expected) = &call.response else { return };
+    let Some(expected) = &call.response else {
+        return;
+    };
     let trimmed = !call.trimmed.is_null() && call.trimmed != Value::Bool(false);
     let got = answer.response.clone().unwrap_or(Value::Null);
     if call.service == "cosi.resource.State" {
@@ -78,43 +121,81 @@ fn contents(call: &Call, answer: &Answer, found: &mut Vec<String>) {
 /// Resources are matched by ID; events by position.
 fn cosi(expected: &Value, got: &Value, trimmed: bool, found: &mut Vec<String>) {
     let resources = |value: &Value| -> BTreeMap<String, Value> {
-        let list = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
-        let with_id = |item: Value| (item["resource"]["metadata"]["id"].as_str().unwrap_or_default().to_owned(), item);
+        let list = value
+            .as_array()
+            .cloned()
+            .unwrap_or_else(|| vec![value.clone()]);
+        let with_id = |item: Value| {
+            (
+                item["resource"]["metadata"]["id"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+                item,
+            )
+        };
         list.into_iter().map(with_id).collect()
     };
-    let is_watch = |value: &Value| value.as_array().is_some_and(|list| list.iter().any(|item| item.get("event").is_some()));
+    let is_watch = |value: &Value| {
+        value
+            .as_array()
+            .is_some_and(|list| list.iter().any(|item| item.get("event").is_some()))
+    };
     if is_watch(expected) || is_watch(got) {
         return watch(expected, got, found);
     }
     let (expected, got) = (resources(expected), resources(got));
     for (id, item) in &expected {
         match got.get(id) {
-            Some(other) => resource(&format!("[{id}]"), &item["resource"], &other["resource"], found),
+            Some(other) => resource(
+                &format!("[{id}]"),
+                &item["resource"],
+                &other["resource"],
+                found,
+            ),
             None => found.push(format!("[{id}]: expected, but not there")),
         }
     }
-    for id in got.keys().filter(|id| !trimmed && !expected.contains_key(*id)) {
+    for id in got
+        .keys()
+        .filter(|id| !trimmed && !expected.contains_key(*id))
+    {
         found.push(format!("[{id}]: there, but not expected"));
     }
 }
 
 fn watch(expected: &Value, got: &Value, found: &mut Vec<String>) {
     let none = Vec::new();
-    let (expected, got) = (expected.as_array().unwrap_or(&none), got.as_array().unwrap_or(&none));
+    let (expected, got) = (
+        expected.as_array().unwrap_or(&none),
+        got.as_array().unwrap_or(&none),
+    );
     if expected.len() != got.len() {
-        found.push(format!("messages: expected {}, got {}", expected.len(), got.len()));
+        found.push(format!(
+            "messages: expected {}, got {}",
+            expected.len(),
+            got.len()
+        ));
     }
     for (index, (expected, got)) in expected.iter().zip(got).enumerate() {
         let events = |value: &Value| value["event"].as_array().cloned().unwrap_or_default();
         let (expected, got) = (events(expected), events(got));
         if expected.len() != got.len() {
-            found.push(format!("message {index}: expected {} events, got {}", expected.len(), got.len()));
+            found.push(format!(
+                "message {index}: expected {} events, got {}",
+                expected.len(),
+                got.len()
+            ));
         }
         for (expected, got) in expected.iter().zip(&got) {
             let path = format!("message {index}");
             let kind = |event: &Value| event["event_type"].as_str().unwrap_or("CREATED").to_owned();
             if kind(expected) != kind(got) {
-                found.push(format!("{path}.event_type: expected {}, got {}", kind(expected), kind(got)));
+                found.push(format!(
+                    "{path}.event_type: expected {}, got {}",
+                    kind(expected),
+                    kind(got)
+                ));
             }
             if expected.get("bookmark").is_some() != got.get("bookmark").is_some() {
                 found.push(format!("{path}.bookmark: only on one side"));
@@ -134,23 +215,48 @@ fn resource(path: &str, expected: &Value, got: &Value, found: &mut Vec<String>) 
         // Finalizers and versions count what other controllers of a real machine did.
         if let Some(fields) = side.as_object_mut() {
             fields.remove("finalizers");
-            if fields.get("version").is_some_and(|version| version != "undefined") {
+            if fields
+                .get("version")
+                .is_some_and(|version| version != "undefined")
+            {
                 fields.insert("version".to_owned(), Value::from("N"));
             }
         }
     }
-    value(&format!("{path}.metadata"), &metadata.0, &metadata.1, false, found);
-    yaml(path, &expected["spec"]["yaml_spec"], &got["spec"]["yaml_spec"], found);
-    let numbers = |resource: &Value| fields(resource["spec"]["proto_spec"].as_str().unwrap_or_default());
+    value(
+        &format!("{path}.metadata"),
+        &metadata.0,
+        &metadata.1,
+        false,
+        found,
+    );
+    yaml(
+        path,
+        &expected["spec"]["yaml_spec"],
+        &got["spec"]["yaml_spec"],
+        found,
+    );
+    let numbers =
+        |resource: &Value| fields(resource["spec"]["proto_spec"].as_str().unwrap_or_default());
     let (expected, got) = (numbers(expected), numbers(got));
     if expected != got {
-        found.push(format!("{path}.proto_spec: expected fields {expected:?}, got {got:?}"));
+        found.push(format!(
+            "{path}.proto_spec: expected fields {expected:?}, got {got:?}"
+        ));
     }
 }
 
 fn yaml(path: &str, expected: &Value, got: &Value, found: &mut Vec<String>) {
-    let parse = |side: &Value| -> Value { serde_saphyr::from_str(side.as_str().unwrap_or_default()).unwrap_or(side.clone()) };
-    value(&format!("{path}.yaml_spec"), &parse(expected), &parse(got), false, found);
+    let parse = |side: &Value| -> Value {
+        serde_saphyr::from_str(side.as_str().unwrap_or_default()).unwrap_or(side.clone())
+    };
+    value(
+        &format!("{path}.yaml_spec"),
+        &parse(expected),
+        &parse(got),
+        false,
+        found,
+    );
 }
 
 /// Numbers and wire types of the top-level fields of an encoded message, each once.
@@ -172,7 +278,9 @@ fn fields(base64: &str) -> Vec<(u64, u64)> {
             2 => varint(&mut rest).unwrap_or_default(),
             _ => 4,
         };
-        rest = rest.get(usize::try_from(skip).unwrap_or(usize::MAX)..).unwrap_or_default();
+        rest = rest
+            .get(usize::try_from(skip).unwrap_or(usize::MAX)..)
+            .unwrap_or_default();
     }
     found.sort_unstable();
     found
@@ -196,8 +304,13 @@ fn value(path: &str, expected: &Value, got: &Value, trimmed: bool, found: &mut V
         (Value::Object(left), Value::Object(right)) => {
             for (key, item) in left {
                 match right.get(key) {
-                    None => found.push(format!("{path}.{key}: expected {}, but not there", short(item))),
-                    Some(other) if volatile(key, item) => kind(&format!("{path}.{key}"), item, other, found),
+                    None => found.push(format!(
+                        "{path}.{key}: expected {}, but not there",
+                        short(item)
+                    )),
+                    Some(other) if volatile(key, item) => {
+                        kind(&format!("{path}.{key}"), item, other, found);
+                    }
                     Some(other) => value(&format!("{path}.{key}"), item, other, trimmed, found),
                 }
             }
@@ -207,15 +320,24 @@ fn value(path: &str, expected: &Value, got: &Value, trimmed: bool, found: &mut V
         }
         (Value::Array(left), Value::Array(right)) => {
             if left.len() != right.len() && !trimmed {
-                found.push(format!("{path}: expected {} items, got {}", left.len(), right.len()));
+                found.push(format!(
+                    "{path}: expected {} items, got {}",
+                    left.len(),
+                    right.len()
+                ));
             }
             let (left, right) = (ordered(left), ordered(right));
             for (index, (item, other)) in left.iter().zip(&right).enumerate() {
                 value(&format!("{path}[{index}]"), item, other, trimmed, found);
             }
         }
-        (Value::String(left), Value::String(right)) if left.len() >= CUT && right.starts_with(left.trim_end()) => {}
-        _ if expected != got => found.push(format!("{path}: expected {}, got {}", short(expected), short(got))),
+        (Value::String(left), Value::String(right))
+            if left.len() >= CUT && right.starts_with(left.trim_end()) => {}
+        _ if expected != got => found.push(format!(
+            "{path}: expected {}, got {}",
+            short(expected),
+            short(got)
+        )),
         _ => {}
     }
 }
@@ -224,7 +346,10 @@ fn value(path: &str, expected: &Value, got: &Value, trimmed: bool, found: &mut V
 fn ordered(list: &[Value]) -> Vec<Value> {
     let name = |item: &Value| {
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        text(&item["hostname"]).or(text(&item["metadata"]["hostname"])).or(text(item)).unwrap_or_default()
+        text(&item["hostname"])
+            .or(text(&item["metadata"]["hostname"]))
+            .or(text(item))
+            .unwrap_or_default()
     };
     let mut list = list.to_vec();
     list.sort_by_key(name);
@@ -232,7 +357,9 @@ fn ordered(list: &[Value]) -> Vec<Value> {
 }
 
 fn volatile(key: &str, item: &Value) -> bool {
-    let number = item.as_str().is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
+    let number = item
+        .as_str()
+        .is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
     match key {
         "id" => number,
         "version" => false,
@@ -242,70 +369,15 @@ fn volatile(key: &str, item: &Value) -> bool {
 
 fn kind(path: &str, expected: &Value, got: &Value, found: &mut Vec<String>) {
     if std::mem::discriminant(expected) != std::mem::discriminant(got) {
-        found.push(format!("{path}: expected a value like {}, got {}", short(expected), short(got)));
+        found.push(format!(
+            "{path}: expected a value like {}, got {}",
+            short(expected),
+            short(got)
+        ));
     }
 }
 
 fn short(value: &Value) -> String {
     let text = value.to_string();
     text.chars().take(160).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::{Line, read};
-
-    /// The recorded answer itself, as an answer.
-    fn echo(call: &Call) -> Answer {
-        Answer {
-            code: call.code.clone(),
-            message: call.message.clone(),
-            response: call.response.clone(),
-            deadline: call.deadline_hit,
-        }
-    }
-
-    fn recorded() -> Vec<Call> {
-        let lines = read("03-cluster-healthy.jsonl");
-        lines.into_iter().filter_map(|line| if let Line::Call(call) = line { Some(*call) } else { None }).collect()
-    }
-
-    #[test]
-    fn a_recording_equals_itself() {
-        for call in recorded() {
-            assert_eq!(differences(&call, &echo(&call)), Vec::<String>::new(), "n {}", call.n);
-        }
-    }
-
-    #[test]
-    fn a_corrupted_recording_is_noticed() {
-        type Corruption = (&'static str, fn(&Call) -> bool, fn(&mut Call));
-        let corruptions: [Corruption; 7] = [
-            ("code", |call| call.code == "OK" && !call.deadline_hit, |call| call.code = "Unknown".to_owned()),
-            ("message", |call| call.denied(), |call| call.message.push('!')),
-            ("deadline", |call| call.deadline_hit, |call| call.deadline_hit = false),
-            ("text", |call| call.method == "Hostname" && call.code == "OK", |call| {
-                call.response.as_mut().unwrap()["messages"][0]["hostname"] = Value::from("other");
-            }),
-            ("field", |call| call.method == "EtcdStatus" && call.code == "OK", |call| {
-                let status = &mut call.response.as_mut().unwrap()["messages"][0]["member_status"];
-                status.as_object_mut().unwrap().remove("leader");
-            }),
-            ("yaml", |call| call.method == "Get" && call.resource().starts_with("MachineStatuses") && call.code == "OK", |call| {
-                call.response.as_mut().unwrap()["resource"]["spec"]["yaml_spec"] = Value::from("stage: installing\n");
-            }),
-            ("field number", |call| call.method == "Get" && call.resource().starts_with("BootIDs") && call.code == "OK", |call| {
-                let boot_id_under_another_number = STANDARD.encode([0x12, 1, b'x']);
-                call.response.as_mut().unwrap()["resource"]["spec"]["proto_spec"] = Value::from(boot_id_under_another_number);
-            }),
-        ];
-        let calls = recorded();
-        for (what, wanted, corrupt) in corruptions {
-            let call = calls.iter().find(|call| wanted(call)).unwrap();
-            let mut corrupted = call.clone();
-            corrupt(&mut corrupted);
-            assert_ne!(differences(&corrupted, &echo(call)), Vec::<String>::new(), "{what}: not noticed");
-        }
-    }
 }

@@ -25,14 +25,21 @@ pub async fn replay(scene: &Scene, file: &str, lines: &[Line], report: &mut Repo
         report.handshakes += 1;
         if !expected.contains(got.as_str()) {
             let note = tls.note.as_deref().unwrap_or_default();
-            report.note(format!("{} n {} handshake {} {note}: expected {expected:?}, got {got}", &file[..2], tls.n, tls.caller));
+            report.note(format!(
+                "{} n {} handshake {} {note}: expected {expected:?}, got {got}",
+                &file[..2],
+                tls.n,
+                tls.caller
+            ));
         }
     }
 }
 
 /// The outcomes of the ten tries; what lost the race against the client's first write says nothing.
 fn recorded(tls: &Tls) -> BTreeSet<&'static str> {
-    let class = |outcome: &super::record::GrpcOutcome| classify(&format!("{} {}", outcome.code, outcome.message));
+    let class = |outcome: &super::record::GrpcOutcome| {
+        classify(&format!("{} {}", outcome.code, outcome.message))
+    };
     let mut classes: BTreeSet<_> = tls.grpc_outcomes.iter().map(class).collect();
     if classes.len() > 1 {
         classes.remove("lost the race");
@@ -78,22 +85,42 @@ async fn attempt(scene: &Scene, tls: &Tls, address: SocketAddr) -> String {
     } else {
         ServerName::from(address.ip())
     };
-    if wants("server not trusted") && scene.node(host(&tls.target)).serving() && !scene.node(host(&tls.target)).in_maintenance() {
+    if wants("server not trusted")
+        && scene.node(host(&tls.target)).serving()
+        && !scene.node(host(&tls.target)).in_maintenance()
+    {
         // Recorded with the CA of another cluster.
         config = crate::support::config(&scene.distrusting(&tls.caller));
     }
     let stream = TcpStream::connect(address).await.unwrap();
-    let outcome = match TlsConnector::from(Arc::new(config)).connect(name, stream).await {
+    let outcome = match TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+    {
         Err(error) => format!("{error:?}"),
-        Ok(mut stream) => match tokio::time::timeout(Duration::from_secs(5), stream.read_u8()).await {
-            Ok(Err(error)) => format!("{error:?}"),
-            _ => {
+        Ok(mut stream) => {
+            let first = tokio::time::timeout(Duration::from_secs(5), stream.read_u8()).await;
+            if let Ok(Err(error)) = first {
+                format!("{error:?}")
+            } else {
                 let mut client = Client::connect(address, &caller).await.unwrap();
-                let outcome = client.call("/machine.MachineService/Version", &(), Duration::from_secs(5)).await.unwrap();
-                if outcome.code == 0 { "OK".to_owned() } else { outcome.message }
+                let deadline = Duration::from_secs(5);
+                let outcome = client
+                    .call("/machine.MachineService/Version", &(), deadline)
+                    .await;
+                let outcome = outcome.unwrap();
+                if outcome.code == 0 {
+                    "OK".to_owned()
+                } else {
+                    outcome.message
+                }
             }
-        },
+        }
     };
     let class = classify(&outcome);
-    if class == "lost the race" { format!("{class} ({note}): {outcome}") } else { class.to_owned() }
+    if class == "lost the race" {
+        format!("{class} ({note}): {outcome}")
+    } else {
+        class.to_owned()
+    }
 }

@@ -16,14 +16,26 @@ pub struct Reason {
 }
 
 pub const REASONS: &[Reason] = &[
-    Reason { when: &[" SystemStat "], why: "the counters of a kernel are not simulated, only the boot time" },
-    Reason { when: &["tail events"], why: "no history of events is kept; nobody asks for one" },
+    Reason {
+        when: &[" SystemStat "],
+        why: "the counters of a kernel are not simulated, only the boot time",
+    },
+    Reason {
+        when: &["tail events"],
+        why: "no history of events is kept; nobody asks for one",
+    },
     Reason {
         when: &["10 n", "mode_details", "Config diff"],
         why: "Talos compares configurations as it would print them (with empty fields), the simulator as they were sent",
     },
-    Reason { when: &["two calls at once"], why: "recorded as one of two simultaneous calls, sent alone here" },
-    Reason { when: &["A record lookup error"], why: "the text holds the address of the DNS server of that machine" },
+    Reason {
+        when: &["two calls at once"],
+        why: "recorded as one of two simultaneous calls, sent alone here",
+    },
+    Reason {
+        when: &["A record lookup error"],
+        why: "the text holds the address of the DNS server of that machine",
+    },
     Reason {
         when: &["n 143 ", "quorum-lost-first-seconds", "EtcdStatus"],
         why: "recorded some seconds after the other calls of this state, sent together with them here",
@@ -76,7 +88,10 @@ impl Report {
 
     /// A difference of a timeline or of a handshake.
     pub fn note(&mut self, line: String) {
-        match REASONS.iter().position(|reason| reason.when.iter().all(|part| line.contains(part))) {
+        match REASONS
+            .iter()
+            .position(|reason| reason.when.iter().all(|part| line.contains(part)))
+        {
             Some(index) => {
                 if std::env::var_os("REPLAY_VERBOSE").is_some() {
                     eprintln!("explained by {index}: {line}");
@@ -116,7 +131,8 @@ impl Report {
     }
 
     pub fn idle_reasons(&self) -> Vec<&'static str> {
-        let idle = |(index, reason): (usize, &Reason)| (!self.used.contains(&index)).then_some(reason.why);
+        let idle =
+            |(index, reason): (usize, &Reason)| (!self.used.contains(&index)).then_some(reason.why);
         REASONS.iter().enumerate().filter_map(idle).collect()
     }
 }

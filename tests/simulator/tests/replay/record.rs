@@ -96,7 +96,15 @@ impl Call {
 
 /// The last number of `10.5.0.N:50000`.
 pub fn host(target: &str) -> u8 {
-    target.split(':').next().unwrap().rsplit('.').next().unwrap().parse().unwrap()
+    target
+        .split(':')
+        .next()
+        .unwrap()
+        .rsplit('.')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 pub fn folder() -> PathBuf {
@@ -112,7 +120,8 @@ pub fn input(name: &str) -> String {
 pub fn read(file: &str) -> Vec<Line> {
     let text = std::fs::read_to_string(folder().join(file)).unwrap();
     let parse = |(index, line): (usize, &str)| {
-        serde_json::from_str(line).unwrap_or_else(|error| panic!("{file}: line {}: {error}", index + 1))
+        serde_json::from_str(line)
+            .unwrap_or_else(|error| panic!("{file}: line {}: {error}", index + 1))
     };
     text.lines().enumerate().map(parse).collect()
 }

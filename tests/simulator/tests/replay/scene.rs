@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use ichor_simulator::pki::{Authority, ClientOptions, Usage};
-use ichor_simulator::{ClusterSpec, Fleet, FleetSpec, NodeHandle, NodeSpec, PORT, Stage, Timings, proto};
+use ichor_simulator::pki::Authority;
+use ichor_simulator::{
+    ClusterSpec, Fleet, FleetSpec, NodeHandle, NodeSpec, PORT, Stage, Timings, proto,
+};
 use prost::Message;
 use prost_reflect::{DeserializeOptions, DynamicMessage};
 use serde_json::{Value, json};
-use time::OffsetDateTime;
 
+use super::callers::recorded_authority;
 use super::compare::Answer;
 use super::record::{Call, input};
 use crate::support::{Caller, Client, eventually};
@@ -19,7 +21,7 @@ use crate::support::{Caller, Client, eventually};
 pub struct Scene {
     pub fleet: Fleet,
     net: u8,
-    authority: Authority,
+    pub authority: Authority,
     /// Recorded etcd member IDs and the hostnames they had.
     pub members: BTreeMap<String, String>,
     /// Hostnames and the IDs they have here, as last asked.
@@ -34,7 +36,13 @@ pub fn name(host: u8) -> String {
 impl Scene {
     /// Machines in maintenance.
     pub async fn new(net: u8, hosts: &[u8]) -> Self {
-        let timings = Timings { quorum_hang: 4000, member_gone: 4200, failure: 300, ..Timings::default() };
+        let timings = Timings {
+            quorum_hang: 4000,
+            member_gone: 4200,
+            failure: 300,
+            trial_factor: 6,
+            ..Timings::default()
+        };
         Self::with(net, hosts, timings).await
     }
 
@@ -71,13 +79,22 @@ impl Scene {
             ..NodeSpec::default()
         };
         let spec = FleetSpec {
-            clusters: vec![ClusterSpec { name: "other".into(), ..ClusterSpec::default() }],
+            clusters: vec![ClusterSpec {
+                name: "other".into(),
+                ..ClusterSpec::default()
+            }],
             nodes: hosts.iter().map(node).collect(),
             timings,
             port: None,
         };
         let fleet = Fleet::start(spec).await.unwrap();
-        Self { fleet, net, authority: recorded_authority(), members: BTreeMap::new(), here: BTreeMap::new() }
+        Self {
+            fleet,
+            net,
+            authority: recorded_authority(),
+            members: BTreeMap::new(),
+            here: BTreeMap::new(),
+        }
     }
 
     pub fn node(&self, host: u8) -> NodeHandle {
@@ -95,47 +112,91 @@ impl Scene {
             mode: 1,
             ..proto::machine::ApplyConfigurationRequest::default()
         };
-        let mut client = Client::connect(self.socket(host), &Caller::anonymous()).await.unwrap();
+        let mut client = Client::connect(self.socket(host), &Caller::anonymous())
+            .await
+            .unwrap();
         let path = "/machine.MachineService/ApplyConfiguration";
-        let outcome = client.call(path, &request, Duration::from_secs(5)).await.unwrap();
-        assert_eq!((outcome.code, outcome.message.as_str()), (0, ""), "applying {file} to {}", name(host));
+        let outcome = client
+            .call(path, &request, Duration::from_secs(5))
+            .await
+            .unwrap();
+        assert_eq!(
+            (outcome.code, outcome.message.as_str()),
+            (0, ""),
+            "applying {file} to {}",
+            name(host)
+        );
     }
 
     /// Configures a control plane and waits until its API and runtime are up, with etcd not running.
     pub async fn configure(&self, host: u8) {
         self.apply(host, "inputs/cp.yaml").await;
         let node = self.node(host);
-        eventually("a configured control plane", async || node.serving() && node.runtime_ready()).await;
+        eventually("a configured control plane", async || {
+            node.serving() && node.runtime_ready()
+        })
+        .await;
     }
 
     pub async fn bootstrap(&self, host: u8) {
-        let mut client = Client::connect(self.socket(host), &self.caller("os:admin")).await.unwrap();
+        let mut client = Client::connect(self.socket(host), &self.caller("os:admin"))
+            .await
+            .unwrap();
         let path = "/machine.MachineService/Bootstrap";
-        let outcome = client.call(path, &proto::machine::BootstrapRequest::default(), Duration::from_secs(5)).await.unwrap();
+        let outcome = client
+            .call(
+                path,
+                &proto::machine::BootstrapRequest::default(),
+                Duration::from_secs(5),
+            )
+            .await
+            .unwrap();
         assert_eq!(outcome.code, 0, "{}", outcome.message);
         self.running(host).await;
     }
 
     /// Makes a leader give its leadership away.
     pub async fn forfeit(&self, host: u8) {
-        let mut client = Client::connect(self.socket(host), &self.caller("os:admin")).await.unwrap();
+        let mut client = Client::connect(self.socket(host), &self.caller("os:admin"))
+            .await
+            .unwrap();
         let path = "/machine.MachineService/EtcdForfeitLeadership";
-        assert_eq!(client.call(path, &(), Duration::from_secs(5)).await.unwrap().code, 0);
+        assert_eq!(
+            client
+                .call(path, &(), Duration::from_secs(5))
+                .await
+                .unwrap()
+                .code,
+            0
+        );
     }
 
     /// Remembers the member list a machine tells, for members whose machine no longer knows its ID.
     pub async fn ask_members(&mut self, host: u8) {
-        let mut client = Client::connect(self.socket(host), &self.caller("os:admin")).await.unwrap();
+        let mut client = Client::connect(self.socket(host), &self.caller("os:admin"))
+            .await
+            .unwrap();
         let request = proto::machine::EtcdMemberListRequest::default();
         let path = "/machine.MachineService/EtcdMemberList";
-        let outcome = client.call(path, &request, Duration::from_secs(5)).await.unwrap();
-        let list = proto::machine::EtcdMemberListResponse::decode(outcome.messages[0].clone()).unwrap();
-        self.here = list.messages[0].members.iter().map(|member| (member.hostname.clone(), member.id)).collect();
+        let outcome = client
+            .call(path, &request, Duration::from_secs(5))
+            .await
+            .unwrap();
+        let list =
+            proto::machine::EtcdMemberListResponse::decode(outcome.messages[0].clone()).unwrap();
+        self.here = list.messages[0]
+            .members
+            .iter()
+            .map(|member| (member.hostname.clone(), member.id))
+            .collect();
     }
 
     pub async fn running(&self, host: u8) {
         let node = self.node(host);
-        eventually(&format!("{} runs", name(host)), async || node.stage() == Stage::Running && node.serving()).await;
+        eventually(&format!("{} runs", name(host)), async || {
+            node.stage() == Stage::Running && node.serving()
+        })
+        .await;
     }
 
     /// Brings a machine in maintenance into the cluster.
@@ -161,38 +222,6 @@ impl Scene {
         }
     }
 
-    /// The certificate a recorded caller showed, and whether it verified the server.
-    pub fn caller(&self, kind: &str) -> Caller {
-        let now = OffsetDateTime::now_utc();
-        let hour = time::Duration::hours(1);
-        let mut options = ClientOptions::with_roles(&["os:admin"]);
-        let mut ca = Some(self.authority.certificate.clone());
-        let mut authority = self.authority.clone();
-        match kind {
-            "anonymous" | "no-cert" => return Caller::anonymous(),
-            "admin-cert" => ca = None,
-            "os:admin" | "os:reader" | "os:operator" | "os:etcd:backup" => options = ClientOptions::with_roles(&[kind]),
-            "roles-union" => options = ClientOptions::with_roles(&["os:reader", "os:operator"]),
-            "no-role" => options = ClientOptions::with_roles(&[]),
-            "unknown-role" => options = ClientOptions::with_roles(&["os:nonsense"]),
-            "impersonator-only" => options = ClientOptions::with_roles(&["os:impersonator"]),
-            "foreign-ca" => authority = self.fleet.secrets("other").unwrap().os_ca().unwrap(),
-            "eku-server-only" => options.usages = vec![Usage::Server],
-            "eku-server-and-client" | "eku-both" => options.usages = vec![Usage::Server, Usage::Client],
-            "eku-none" => options.usages = Vec::new(),
-            "expired" => (options.not_before, options.not_after) = (now - hour * 2, now - hour),
-            "not-yet-valid" => (options.not_before, options.not_after) = (now + hour, now + hour * 2),
-            other => panic!("the recordings name a caller this replay does not know: {other}"),
-        }
-        Caller::with(&authority.client(&options).unwrap(), ca)
-    }
-
-    /// The caller, but trusting only the CA of another cluster.
-    pub fn distrusting(&self, kind: &str) -> Caller {
-        let other = self.fleet.secrets("other").unwrap().os_ca().unwrap();
-        Caller { ca: Some(other.certificate), ..self.caller(kind) }
-    }
-
     /// Sends a recorded call as its caller; the answer in the form of a recording.
     pub async fn send(&self, call: &Call) -> Answer {
         let method = proto::method(&format!("/{}", call.name()));
@@ -205,44 +234,70 @@ impl Scene {
                 .unwrap_or_else(|error| panic!("n {}: request of {}: {error}", call.n, call.name()))
                 .encode_to_vec()
         });
-        let streaming = method.as_ref().is_some_and(prost_reflect::MethodDescriptor::is_server_streaming);
+        let streaming = method
+            .as_ref()
+            .is_some_and(prost_reflect::MethodDescriptor::is_server_streaming);
         // What hangs is given a moment; a watch as long as it needs for the recorded messages.
         let watched = call.stream_count.filter(|count| *count > 0);
         let hangs = call.deadline_hit && watched.is_none();
         let history = call.note.as_deref() == Some("tail events");
         let deadline = Duration::from_millis(if hangs || history { 250 } else { 10_000 });
-        let mut client = match Client::connect(self.socket(call.host()), &self.caller(&call.caller)).await {
-            Ok(client) => client,
-            Err(error) => return unavailable(&format!("{error:#}")),
-        };
+        let mut client =
+            match Client::connect(self.socket(call.host()), &self.caller(&call.caller)).await {
+                Ok(client) => client,
+                Err(error) => return unavailable(&format!("{error:#}")),
+            };
         let metadata = self.metadata(call);
-        let outcome = match client.stream(&format!("/{}", call.name()), body, &metadata, deadline, watched).await {
+        let outcome = match client
+            .stream(
+                &format!("/{}", call.name()),
+                body,
+                &metadata,
+                deadline,
+                watched,
+            )
+            .await
+        {
             Ok(outcome) => outcome,
             Err(error) => return unavailable(&format!("{error:#}")),
         };
         let messages: Vec<Value> = outcome
             .messages
             .iter()
-            .filter_map(|message| method.as_ref().and_then(|method| proto::response_json(method, message)))
+            .filter_map(|message| {
+                method
+                    .as_ref()
+                    .and_then(|method| proto::response_json(method, message))
+            })
             .collect();
-        let response = if streaming { (!messages.is_empty()).then_some(Value::Array(messages)) } else { messages.into_iter().next() };
+        let response = if streaming {
+            (!messages.is_empty()).then_some(Value::Array(messages))
+        } else {
+            messages.into_iter().next()
+        };
         Answer {
             code: code_name(outcome.code).to_owned(),
             message: self.recorded(&outcome.message),
-            response: response.map(|response| serde_json::from_str(&self.recorded(&response.to_string())).unwrap()),
+            response: response.map(|response| {
+                serde_json::from_str(&self.recorded(&response.to_string())).unwrap()
+            }),
             deadline: outcome.deadline,
         }
     }
 
     fn request(&self, call: &Call) -> Value {
-        let mut json: Value = serde_json::from_str(&self.simulated(&call.request.to_string())).unwrap();
+        let mut json: Value =
+            serde_json::from_str(&self.simulated(&call.request.to_string())).unwrap();
         if call.method == "ApplyConfiguration" {
             let text = match (&call.request_data_file, &call.request_data_text) {
                 (Some(file), _) => input(file),
                 (None, Some(text)) => text.clone(),
                 (None, None) => return json,
             };
-            json["data"] = json!(base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text));
+            json["data"] = json!(base64::Engine::encode(
+                &base64::engine::general_purpose::STANDARD,
+                text
+            ));
         }
         if let Some(id) = json["member_id"].as_str()
             && let Some(hostname) = self.members.get(id)
@@ -256,16 +311,29 @@ impl Scene {
     fn metadata(&self, call: &Call) -> Vec<(String, String)> {
         let mut pairs = Vec::new();
         for (key, value) in call.metadata.as_object().into_iter().flatten() {
-            let values = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
-            pairs.extend(values.iter().map(|value| (key.clone(), self.simulated(value.as_str().unwrap_or_default()))));
+            let values = value
+                .as_array()
+                .cloned()
+                .unwrap_or_else(|| vec![value.clone()]);
+            pairs.extend(values.iter().map(|value| {
+                (
+                    key.clone(),
+                    self.simulated(value.as_str().unwrap_or_default()),
+                )
+            }));
         }
         pairs
     }
 
     /// ID of the member that has (or last had) this hostname.
     fn member(&self, hostname: &str) -> Option<u64> {
-        let node = self.fleet.nodes().iter().find(|node| node.hostname() == hostname);
-        node.and_then(NodeHandle::etcd_member_id).or_else(|| self.here.get(hostname).copied())
+        let node = self
+            .fleet
+            .nodes()
+            .iter()
+            .find(|node| node.hostname() == hostname);
+        node.and_then(NodeHandle::etcd_member_id)
+            .or_else(|| self.here.get(hostname).copied())
     }
 
     /// Recorded addresses turned into ours.
@@ -286,29 +354,39 @@ impl Scene {
 }
 
 fn unavailable(error: &str) -> Answer {
-    Answer { code: "Unavailable".to_owned(), message: error.to_owned(), response: None, deadline: false }
+    Answer {
+        code: "Unavailable".to_owned(),
+        message: error.to_owned(),
+        response: None,
+        deadline: false,
+    }
 }
 
 fn code_name(code: i32) -> &'static str {
     const NAMES: [&str; 17] = [
-        "OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists", "PermissionDenied",
-        "ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable",
-        "DataLoss", "Unauthenticated",
+        "OK",
+        "Canceled",
+        "Unknown",
+        "InvalidArgument",
+        "DeadlineExceeded",
+        "NotFound",
+        "AlreadyExists",
+        "PermissionDenied",
+        "ResourceExhausted",
+        "FailedPrecondition",
+        "Aborted",
+        "OutOfRange",
+        "Unimplemented",
+        "Internal",
+        "Unavailable",
+        "DataLoss",
+        "Unauthenticated",
     ];
-    usize::try_from(code).ok().and_then(|code| NAMES.get(code)).copied().unwrap_or("Unknown")
-}
-
-/// The Talos CA of the recorded cluster, from the configuration that was applied there.
-fn recorded_authority() -> Authority {
-    let text = input("inputs/cp.yaml");
-    let first = text.split("\n---").next().unwrap();
-    let document: Value = serde_saphyr::from_str(first).unwrap();
-    let decode = |value: &Value| {
-        let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, value.as_str().unwrap()).unwrap();
-        String::from_utf8(bytes).unwrap()
-    };
-    let ca = &document["machine"]["ca"];
-    Authority { certificate: decode(&ca["crt"]), key: decode(&ca["key"]) }
+    usize::try_from(code)
+        .ok()
+        .and_then(|code| NAMES.get(code))
+        .copied()
+        .unwrap_or("Unknown")
 }
 
 fn uuid(host: u8) -> Option<String> {

@@ -50,7 +50,10 @@ impl Caller {
     }
 
     pub fn with(leaf: &Leaf, ca: Option<String>) -> Self {
-        Self { certificate: Some((leaf.certificate.clone(), signing_pkcs8(&leaf.key))), ca }
+        Self {
+            certificate: Some((leaf.certificate.clone(), signing_pkcs8(&leaf.key))),
+            ca,
+        }
     }
 }
 
@@ -84,12 +87,16 @@ fn config_of(caller: &Caller, version: &'static rustls::SupportedProtocolVersion
             roots.add(der(ca)).unwrap();
             builder.with_root_certificates(roots)
         }
-        None => builder.dangerous().with_custom_certificate_verifier(Arc::new(Blind(provider))),
+        None => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Blind(provider))),
     };
     let mut config = match &caller.certificate {
         Some((certificate, key)) => {
             let key = PrivateKeyDer::Pkcs8(pem::parse(key).unwrap().into_contents().into());
-            builder.with_client_auth_cert(vec![der(certificate)], key).unwrap()
+            builder
+                .with_client_auth_cert(vec![der(certificate)], key)
+                .unwrap()
         }
         None => builder.with_no_client_auth(),
     };
@@ -101,14 +108,21 @@ impl Client {
     pub async fn connect(address: SocketAddr, caller: &Caller) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         let name = ServerName::from(address.ip());
-        let stream = TlsConnector::from(Arc::new(config(caller))).connect(name, stream).await?;
+        let stream = TlsConnector::from(Arc::new(config(caller)))
+            .connect(name, stream)
+            .await?;
         let peer = stream.get_ref().1.peer_certificates().unwrap()[0].to_vec();
         let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
         tokio::spawn(connection);
         Ok(Self { sender, peer })
     }
 
-    pub async fn call(&mut self, path: &str, message: &impl Message, deadline: Duration) -> anyhow::Result<Outcome> {
+    pub async fn call(
+        &mut self,
+        path: &str,
+        message: &impl Message,
+        deadline: Duration,
+    ) -> anyhow::Result<Outcome> {
         self.raw(path, message.encode_to_vec(), &[], deadline).await
     }
 
@@ -144,15 +158,27 @@ impl Client {
         let request = request.body(Full::new(frame.freeze()))?;
         let ends = tokio::time::Instant::now() + deadline;
         self.sender.ready().await?;
-        let response = match tokio::time::timeout_at(ends, self.sender.send_request(request)).await {
+        let response = match tokio::time::timeout_at(ends, self.sender.send_request(request)).await
+        {
             Ok(response) => response?,
-            Err(_) => return Ok(Outcome { code: 4, message: String::new(), messages: Vec::new(), deadline: true }),
+            Err(_) => {
+                return Ok(Outcome {
+                    code: 4,
+                    message: String::new(),
+                    messages: Vec::new(),
+                    deadline: true,
+                });
+            }
         };
         read(response, ends, enough).await
     }
 }
 
-async fn read(response: Response<Incoming>, mut ends: tokio::time::Instant, enough: Option<usize>) -> anyhow::Result<Outcome> {
+async fn read(
+    response: Response<Incoming>,
+    mut ends: tokio::time::Instant,
+    enough: Option<usize>,
+) -> anyhow::Result<Outcome> {
     let (head, mut body) = response.into_parts();
     let mut buffer = BytesMut::new();
     let mut trailers = head.headers;
@@ -180,11 +206,26 @@ async fn read(response: Response<Incoming>, mut ends: tokio::time::Instant, enou
         }
     }
     if deadline {
-        return Ok(Outcome { code: 4, message: String::new(), messages, deadline });
+        return Ok(Outcome {
+            code: 4,
+            message: String::new(),
+            messages,
+            deadline,
+        });
     }
-    let text = |key: &str| trailers.get(key).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default();
+    let text = |key: &str| {
+        trailers
+            .get(key)
+            .map(|value| value.to_str().unwrap().to_owned())
+            .unwrap_or_default()
+    };
     let code = text("grpc-status").parse()?;
-    Ok(Outcome { code, message: percent_decode(&text("grpc-message")), messages, deadline })
+    Ok(Outcome {
+        code,
+        message: percent_decode(&text("grpc-message")),
+        messages,
+        deadline,
+    })
 }
 
 fn unframe(buffer: &mut BytesMut, messages: &mut Vec<Bytes>) {
@@ -216,7 +257,9 @@ fn percent_decode(text: &str) -> String {
 pub async fn peer(address: SocketAddr) -> anyhow::Result<Vec<u8>> {
     let stream = TcpStream::connect(address).await?;
     let name = ServerName::from(address.ip());
-    let stream = TlsConnector::from(Arc::new(config(&Caller::anonymous()))).connect(name, stream).await?;
+    let stream = TlsConnector::from(Arc::new(config(&Caller::anonymous())))
+        .connect(name, stream)
+        .await?;
     Ok(stream.get_ref().1.peer_certificates().unwrap()[0].to_vec())
 }
 
@@ -224,7 +267,10 @@ pub async fn peer(address: SocketAddr) -> anyhow::Result<Vec<u8>> {
 pub async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
     let ends = tokio::time::Instant::now() + Duration::from_secs(20);
     while !condition().await {
-        assert!(tokio::time::Instant::now() < ends, "{what}: did not come within 20 s");
+        assert!(
+            tokio::time::Instant::now() < ends,
+            "{what}: did not come within 20 s"
+        );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -259,7 +305,12 @@ impl ServerCertVerifier for Blind {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        rustls::crypto::verify_tls13_signature(
+            message,
+            certificate,
+            signature,
+            &self.0.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
