@@ -59,6 +59,9 @@ pub enum Action {
     DropAfter,
     /// The call takes effect, but no answer ever comes.
     LoseAnswer,
+    /// Answers OK, but the sequence never runs: what Talos does when another one holds the lock (`LOCKED`).
+    /// For Reset and Reboot (a shutdown takes over everything); other methods are not touched.
+    Ignore,
     /// Sends this many messages of a stream, then closes the connection.
     DropMidStream {
         /// Messages sent before.

@@ -287,3 +287,18 @@ impl Timings {
 pub(crate) fn ms(value: u64) -> Duration {
     Duration::from_millis(value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_is_a_fleet() {
+        let fleet = FleetSpec::parse(include_str!("../fleet.example.yaml")).unwrap();
+        assert_eq!(fleet.nodes.len(), 5);
+        assert_eq!(fleet.nodes[3].role, Role::Worker);
+        assert_eq!(fleet.timings.boot, 1000);
+        assert_eq!(fleet.timings.stop, Timings::default().stop);
+        assert!(FleetSpec::parse("nodes: [{nmae: x}]").is_err());
+    }
+}

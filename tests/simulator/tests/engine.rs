@@ -15,7 +15,8 @@ use ichor_simulator::{
     Action, ClusterSpec, Fault, Fleet, FleetSpec, NodeHandle, NodeSpec, Role, Stage,
 };
 
-const SECOND: Duration = Duration::from_secs(1);
+/// Longer than any answer takes on a busy computer.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn socket(node: &NodeHandle) -> SocketAddr {
     SocketAddr::new(node.address(), ichor_simulator::PORT)
@@ -62,7 +63,7 @@ async fn call(
     message: &impl Message,
 ) -> support::Outcome {
     let mut client = Client::connect(socket(node), caller).await.unwrap();
-    client.call(path, message, SECOND).await.unwrap()
+    client.call(path, message, PATIENCE).await.unwrap()
 }
 
 fn get(namespace: &str, kind: &str, id: &str) -> cosi::GetRequest {
@@ -404,10 +405,12 @@ async fn faults_strike_and_calls_are_recorded() {
     assert_eq!((answer.code, answer.message.as_str()), (14, "no"));
     assert_eq!(call(&node, &admin, VERSION, &()).await.code, 0);
     node.fault(Fault::on("Version", Action::Hang).times(1));
-    assert!(call(&node, &admin, VERSION, &()).await.deadline);
+    let mut client = Client::connect(socket(&node), &admin).await.unwrap();
+    let moment = Duration::from_millis(300);
+    assert!(client.call(VERSION, &(), moment).await.unwrap().deadline);
     node.fault(Fault::on("Version", Action::DropBefore).times(1));
     let mut client = Client::connect(socket(&node), &admin).await.unwrap();
-    assert!(client.call(VERSION, &(), SECOND).await.is_err());
+    assert!(client.call(VERSION, &(), PATIENCE).await.is_err());
     node.fault(Fault::wrong_identity(
         "00000000-0000-0000-0000-000000000001",
     ));
@@ -431,10 +434,15 @@ async fn faults_strike_and_calls_are_recorded() {
         .collect();
     let text = |code: &str| Some(code.to_owned());
     assert_eq!(codes, [text("Unavailable"), text("Ok"), None, None]);
+    // An OK is not an effect.
+    node.fault(Fault::on("Reset", Action::Ignore).times(1));
+    assert_eq!(call(&node, &admin, RESET, &wipe(true)).await.code, 0);
+    assert_eq!(node.sequence_errors().len(), 1);
+    assert_eq!(node.stage(), Stage::Running);
     // The effect happens, the answer does not come.
     node.fault(Fault::on("Reset", Action::DropAfter));
     let mut client = Client::connect(socket(&node), &admin).await.unwrap();
-    assert!(client.call(RESET, &wipe(true), SECOND).await.is_err());
+    assert!(client.call(RESET, &wipe(true), PATIENCE).await.is_err());
     eventually("maintenance", async || node.in_maintenance()).await;
 }
 
@@ -452,12 +460,12 @@ async fn ipv6_and_moves() {
     let mut client = Client::connect(at(node.address()), &Caller::anonymous())
         .await
         .unwrap();
-    assert_eq!(client.call(VERSION, &(), SECOND).await.unwrap().code, 0);
+    assert_eq!(client.call(VERSION, &(), PATIENCE).await.unwrap().code, 0);
     node.move_to("127.9.8.1".parse().unwrap()).await.unwrap();
     let mut client = Client::connect(at(node.address()), &Caller::anonymous())
         .await
         .unwrap();
-    assert_eq!(client.call(VERSION, &(), SECOND).await.unwrap().code, 0);
+    assert_eq!(client.call(VERSION, &(), PATIENCE).await.unwrap().code, 0);
     assert!(
         Client::connect(at("::1".parse().unwrap()), &Caller::anonymous())
             .await

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use prost::Message;
 use tonic::Status;
 
-use crate::node::Node;
+use crate::node::{Node, Sequence};
 use crate::proto::{common, machine};
 use crate::roles;
 use crate::serve::{Reply, Request};
@@ -33,6 +33,17 @@ pub async fn handle(node: &Arc<Node>, request: &Request) -> Result<Reply, Status
         "cosi.resource.State" => cosi::handle(node, request),
         _ => Err(unknown(request)),
     }
+}
+
+/// As `handle`, but a sequence that would start finds the lock taken.
+pub async fn without_effect(node: &Arc<Node>, request: &Request) -> Result<Reply, Status> {
+    if !["Reset", "Reboot"].contains(&request.method()) {
+        return handle(node, request).await;
+    }
+    let other = node.change(|state| state.sequence.replace(Sequence::Shutdown));
+    let outcome = handle(node, request).await;
+    node.change(|state| state.sequence = other);
+    outcome
 }
 
 const DAEMON_GONE: &str = "connection error: desc = \"transport: Error while dialing: dial unix /system/run/machined/machine.sock: connect: no such file or directory\"";

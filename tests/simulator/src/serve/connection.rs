@@ -21,6 +21,7 @@ use super::body::{self, Body};
 use super::proxy;
 use super::request::{Reply, Request};
 use crate::calls::{Action, Call};
+use crate::methods;
 use crate::node::Node;
 use crate::proto;
 use crate::roles::Roles;
@@ -123,7 +124,10 @@ impl Connection {
             ended(status.code());
             return body::refusal(&status);
         }
-        let outcome = proxy::route(&self.node, &request).await;
+        let outcome = match &action {
+            Some(Action::Ignore) => methods::without_effect(&self.node, &request).await,
+            _ => proxy::route(&self.node, &request).await,
+        };
         match &action {
             Some(Action::DropAfter) => self.drop_connection().await,
             Some(Action::LoseAnswer) => std::future::pending().await,
