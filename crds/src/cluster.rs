@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
     category = "ichor",
     derive = "PartialEq",
     doc = "A Talos cluster that Ichor manages: where it is, which versions it runs and which secrets it is made from.",
+    validation = Rule::new("size(self.metadata.name) <= 63").message("the name of a cluster has at most 63 characters: Leases and labels carry it"),
     printcolumn(name = "Endpoint", type_ = "string", json_path = ".spec.endpoint"),
     printcolumn(name = "Talos", type_ = "string", json_path = ".spec.talosVersion"),
     printcolumn(

@@ -43,7 +43,7 @@ impl Events {
                 EventType::Normal
             },
             reason: reason.to_owned(),
-            note: Some(note.chars().take(NOTE_MAX).collect()),
+            note: Some(note[..note.floor_char_boundary(NOTE_MAX)].to_owned()),
             action: reason.to_owned(),
             secondary: None,
         };

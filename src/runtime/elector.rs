@@ -53,6 +53,12 @@ impl Holder {
         self.fence.clone()
     }
 
+    /// From the next renewal on the lease lasts this long without another one: whatever becomes of this process, others
+    /// wait that long.
+    pub fn last(&mut self, duration: Duration) {
+        self.settings.duration = duration;
+    }
+
     /// Tries once to take or renew the lease.
     ///
     /// # Errors

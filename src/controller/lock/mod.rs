@@ -149,12 +149,18 @@ impl DisruptionLocks {
         lease.is_some_and(|lease| lease.held && lease.holder.fence().deadline().is_ok())
     }
 
-    /// Lets go of every lock of a purpose after a while: it is gone, and what it did may still be under way.
+    /// Lets go of every lock of a purpose after a while: it is gone, and what it did may still be under way. The Lease says
+    /// how long, so that the end of this process changes nothing.
     pub async fn release_after(&self, purpose: &Purpose, delay: Duration) {
         let until = clock::monotonic() + delay;
         let mut leases = self.leases.lock().await;
         for (_, lease) in leases.iter_mut().filter(|((_, by), _)| by == purpose) {
             lease.until = Some(until);
+            lease.holder.last(delay);
+            let written = tokio::time::timeout(self.settings.retry, lease.holder.attempt()).await;
+            if !matches!(written, Ok(Ok(Attempt::Held))) {
+                tracing::warn!(purpose = %purpose.name, "the Lease does not yet say how long it lasts; its renewal will");
+            }
         }
     }
 
@@ -200,7 +206,8 @@ impl DisruptionLocks {
             self.release_late().await;
         }
         let all: Vec<_> = self.leases.lock().await.drain().collect();
-        for ((cluster, _), lease) in all {
+        let ours = all.into_iter().filter(|(_, lease)| lease.until.is_none());
+        for ((cluster, _), lease) in ours {
             self.let_go(&cluster, lease).await;
         }
         Ok(())

@@ -294,6 +294,15 @@ pub fn before_reset(
     }
     // An OK is not an effect at any other stage (DESIGN section 18, decision 3).
     let stage = seen.stage.as_deref().unwrap_or("unknown");
+    if seen.boot_id.is_none() && stage == "running" {
+        return Err(Step::Wait(Wait::new(
+            reason::NOT_READY,
+            format!(
+                "{} does not tell its boot ID, by which a reset is told from none; nothing was sent",
+                spec.address
+            ),
+        )));
+    }
     let (Some(boot_id), "running") = (&seen.boot_id, stage) else {
         return Err(Step::Wait(Wait::new(
             reason::NOT_READY,

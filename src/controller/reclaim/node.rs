@@ -60,6 +60,11 @@ pub fn decide(request: &MachineReclaim, machine: Option<SystemUuid>, sight: Node
             system_uuid,
         } => (name, uid, resource_version, system_uuid),
     };
+    if machine.is_none() {
+        return leave(&format!(
+            "Kubernetes node {name} was left, because the machine has left maintenance mode again: kubectl delete node {name}"
+        ));
+    }
     // Consent comes from the spec, and who the machine is from the machine: a status alone, which somebody may
     // have forged, deletes nothing.
     let typed = request
@@ -149,7 +154,15 @@ pub fn name_of(seen: &ReclaimInspection) -> Option<String> {
     seen.hostname
         .as_deref()
         .map(str::to_lowercase)
-        .filter(|name| !name.is_empty())
+        .filter(|name| is_node_name(name))
+}
+
+/// Whether a text can be the name of a Node (RFC 1123 subdomain): what a machine calls itself goes into the path of a
+/// request.
+fn is_node_name(name: &str) -> bool {
+    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    edge(name.chars().next()) && edge(name.chars().next_back()) && name.chars().all(inner)
 }
 
 /// Whether the cluster ended with this machine: it was the only voting member of etcd.

@@ -162,3 +162,24 @@ fn faults_14_a_node_is_looked_for_in_lower_case() {
     assert_eq!(name_of(&seen).as_deref(), Some("worker-7"));
     assert_eq!(name_of(&ReclaimInspection::default()), None);
 }
+
+#[test]
+fn only_what_can_be_a_nodes_name_is_looked_up() {
+    for (hostname, want) in [
+        ("worker-7", Some("worker-7")),
+        ("Worker-7.Example", Some("worker-7.example")),
+        ("", None),
+        ("../secrets", None),
+        ("a/b", None),
+        ("a?b", None),
+        ("-a", None),
+        (".", None),
+        ("wörker", None),
+    ] {
+        let seen = ReclaimInspection {
+            hostname: Some(hostname.to_owned()),
+            ..ReclaimInspection::default()
+        };
+        assert_eq!(name_of(&seen).as_deref(), want, "{hostname:?}");
+    }
+}

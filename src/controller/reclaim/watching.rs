@@ -81,6 +81,10 @@ pub fn judge(
             boot_id,
             stage,
         } if is_same(record, identity) => {
+            if progress.returned_at.is_some() {
+                // It was back, wiped: what somebody configured since is no failure of the wipe.
+                return Outlook::Returned(progress);
+            }
             let booted_again = boot_id.is_some() && *boot_id != record.boot_id;
             if booted_again {
                 return Outlook::Failed(unwiped(spec, record));

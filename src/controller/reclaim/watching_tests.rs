@@ -28,6 +28,15 @@ fn record(accepted: bool) -> ResetRecord {
 }
 
 fn look(record: &ResetRecord, sight: &Sight, second: i64) -> Outlook {
+    look_after(record, None, sight, second)
+}
+
+fn look_after(
+    record: &ResetRecord,
+    progress: Option<&ReclaimProgress>,
+    sight: &Sight,
+    second: i64,
+) -> Outlook {
     let spec = MachineReclaimSpec {
         address: "10.5.0.7".to_owned(),
         ..MachineReclaimSpec::default()
@@ -40,7 +49,26 @@ fn look(record: &ResetRecord, sight: &Sight, second: i64) -> Outlook {
         overdue: Duration::from_secs(1800),
         history: Duration::from_secs(1),
     };
-    judge(&spec, record, None, sight, at(second), &settings)
+    judge(&spec, record, progress, sight, at(second), &settings)
+}
+
+/// A machine that was back, wiped, and was configured before its Node could be looked at, was wiped all the same.
+#[test]
+fn a_machine_configured_anew_after_its_return_did_not_fail() {
+    let returned = ReclaimProgress {
+        returned_at: Some(Time(at(90))),
+        ..ReclaimProgress::default()
+    };
+    let anew = configured("boot-3", Stage::Running);
+    assert_eq!(
+        look_after(&record(true), Some(&returned), &anew, 500),
+        Outlook::Returned(returned.clone())
+    );
+    let before = ReclaimProgress::default();
+    assert_eq!(
+        failure(&look_after(&record(true), Some(&before), &anew, 500)),
+        Some(reason::RETURNED_UNWIPED)
+    );
 }
 
 fn configured(boot: &str, stage: Stage) -> Sight {

@@ -4,10 +4,12 @@
 use super::{Source, printable};
 use crate::controller::clusters::Managed;
 use crate::controller::context::Context;
+use crate::controller::reclaim::decide::Wait;
 use crate::controller::reclaim::facts::EtcdAnswer;
 use crate::controller::reclaim::trouble::Trouble;
 use futures::StreamExt;
 use ichor_certs::Role;
+use ichor_crds::conditions::reclaim as reason;
 use ichor_crds::{EtcdMemberView, MachineRole, NodeAddress};
 use ichor_talos::{Connection, EtcdMember, EtcdStatus, Kind};
 use std::collections::BTreeSet;
@@ -59,10 +61,19 @@ pub(super) async fn read(
     }
     let own_id = match (&status, local) {
         (Ok(status), _) => Some(status.member_id),
-        (Err(_), Ok(local)) => local,
+        (Err(_), Ok(Some(local))) => Some(local),
         // It lists members and does not say which one it is: nothing can be judged.
         (Err(_), Err(error)) if members.is_ok() => return Err(error.into()),
-        (Err(_), Err(_)) => None,
+        (Err(_), Ok(None)) if members.is_ok() => {
+            return Err(Trouble::Wait(Wait::new(
+                reason::NOT_READY,
+                format!(
+                    "{} lists the members of etcd and does not say which one it is, so whether it may go cannot be judged",
+                    connection.address()
+                ),
+            )));
+        }
+        (Err(_), Ok(None) | Err(_)) => None,
     };
     let answers = members.is_ok();
     let own_list = members.unwrap_or_default();
