@@ -265,7 +265,7 @@ pub async fn peer(address: SocketAddr) -> anyhow::Result<Vec<u8>> {
 
 /// Polls until the condition holds.
 pub async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let ends = tokio::time::Instant::now() + Duration::from_secs(60);
+    let ends = tokio::time::Instant::now() + Duration::from_mins(1);
     while !condition().await {
         assert!(
             tokio::time::Instant::now() < ends,
