@@ -5,7 +5,7 @@
 //! most one reset is sent.
 //!
 //! `make test` runs a sample, always with the points around the record and the reset; `make crash`
-//! (`ICHOR_CRASH_POINTS=all`) runs all.
+//! (`ICHOR_CRASH_POINTS=all`) runs all, and any other word there those whose description has it.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -37,18 +37,23 @@ async fn killed_or_stopped_anywhere_a_reclaim_ends_legally_with_at_most_one_rese
     let mut leader = replicas.replica().await?;
 
     let mut points = Vec::new();
-    for scenario in [Scenario::Worker, Scenario::ControlPlane] {
+    for scenario in [Scenario::Worker, Scenario::ControlPlane, Scenario::Busy] {
         let stage = Stage::set(&replicas, &alice, scenario, &leader).await?;
         let (_, status) = stage.tell().await?;
         stage.is_legal(&status)?;
         points.extend(points::of(scenario, &leader.trap.steps(), &stage.calls()));
         stage.clear(&replicas).await?;
     }
-    let all = std::env::var("ICHOR_CRASH_POINTS").is_ok_and(|wanted| wanted == "all");
+    let wanted = std::env::var("ICHOR_CRASH_POINTS").ok();
+    let is_chosen = |number: usize, point: &Point| match wanted.as_deref() {
+        None => point.is_crucial() || number.is_multiple_of(SAMPLE),
+        Some("all") => true,
+        Some(word) => point.to_string().contains(word),
+    };
     let chosen: Vec<&Point> = points
         .iter()
         .enumerate()
-        .filter(|(number, point)| all || point.is_crucial() || number % SAMPLE == 0)
+        .filter(|(number, point)| is_chosen(*number, point))
         .map(|(_, point)| point)
         .collect();
 

@@ -8,7 +8,7 @@ use ichor_crds::{MachineReclaim, MachineReclaimStatus, ReclaimPhase};
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::wait::within;
 use ichor_ground::{ClusterSetup, GroundCluster, Kubectl, Replica, Replicas, Request, eventually};
-use ichor_simulator::NodeHandle;
+use ichor_simulator::{Action, Call, Fault, NodeHandle};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// Longest story: a takeover, the time after which a record counts as not observed, and a slow machine.
 const LONGEST: Duration = Duration::from_mins(2);
+
+/// gRPC code of a node on which something else runs: FailedPrecondition.
+const BUSY: i32 = 9;
 
 /// A cluster with one machine to reclaim.
 pub struct Stage {
@@ -40,7 +43,7 @@ impl Stage {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let name = format!("crash-{}", NUMBER.fetch_add(1, Ordering::SeqCst));
         let (setup, short) = match scenario {
-            Scenario::Worker => (ClusterSetup::new(&name), "orphan-1"),
+            Scenario::Worker | Scenario::Busy => (ClusterSetup::new(&name), "orphan-1"),
             Scenario::ControlPlane => {
                 let setup = ClusterSetup {
                     control_planes: 2,
@@ -69,6 +72,13 @@ impl Stage {
         })
         .await?;
         leader.trap.set(None);
+        if scenario == Scenario::Busy {
+            let refusal = Action::Refuse {
+                code: BUSY,
+                message: "another sequence is in progress".to_owned(),
+            };
+            stage.target.fault(Fault::on("Reset", refusal).times(1));
+        }
         Ok(stage)
     }
 
@@ -111,11 +121,8 @@ impl Stage {
 
     /// Whether the end is one that DESIGN section 18, decision 1 allows.
     pub fn is_legal(&self, status: &MachineReclaimStatus) -> Result<()> {
-        let resets = self.target.calls_of("Reset");
-        ensure!(
-            resets.len() <= 1 && self.cluster.resets() == resets.len(),
-            "more than one reset: {resets:?}"
-        );
+        let resets = self.resets();
+        ensure!(resets.len() <= 1, "more than one reset: {resets:?}");
         if status.phase == ReclaimPhase::Done {
             ensure!(
                 resets.len() == 1 && self.target.in_maintenance(),
@@ -139,14 +146,23 @@ impl Stage {
 
     /// "ask again" is what the result says, so it has to work: with one reset more.
     pub async fn ask_again(&self) -> Result<()> {
-        let before = self.cluster.resets();
+        let before = self.resets().len();
         let (_, status) = self.tell().await?;
         ensure!(
             status.phase == ReclaimPhase::Done && self.target.in_maintenance(),
             "asked again: {status:?}"
         );
-        ensure!(self.cluster.resets() == before + 1, "asked again");
+        ensure!(self.resets().len() == before + 1, "asked again");
         Ok(())
+    }
+
+    /// The resets that any node was asked for and did not refuse.
+    fn resets(&self) -> Vec<Call> {
+        let nodes = self.cluster.fleet.nodes().iter();
+        let calls = nodes.flat_map(|node| node.calls_of("Reset"));
+        calls
+            .filter(|call| call.code.as_deref() != Some("FailedPrecondition"))
+            .collect()
     }
 
     /// The calls of each node so far, by method.
