@@ -21,7 +21,7 @@ use std::time::Instant;
 use story::Stage;
 
 /// Every how manieth point is in the sample: odd, so that every deed comes up.
-const SAMPLE: usize = 43;
+const SAMPLE: usize = 61;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_or_stopped_anywhere_a_reclaim_ends_legally_with_at_most_one_reset() -> Result<()> {

@@ -22,7 +22,7 @@ pub enum Site {
         step: usize,
         /// What it does.
         label: String,
-        /// Whether it is the record of the reset.
+        /// Whether it is the record of the reset, or takes that back.
         records: bool,
     },
     /// At a call to a node.
@@ -49,6 +49,13 @@ pub enum Deed {
     StopAfter,
 }
 
+const ALL: [Deed; 4] = [
+    Deed::KillBefore,
+    Deed::KillAfter,
+    Deed::StopBefore,
+    Deed::StopAfter,
+];
+
 /// A point of the matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
@@ -61,17 +68,20 @@ pub struct Point {
 }
 
 impl Point {
-    /// Whether it lies around the record or the reset: these are always run. A control plane's are the same writes under
-    /// a lock, so of them only what differs for the cluster.
+    /// Whether it lies around the record or the reset: these are always run. Of what only repeats a worker's writes in
+    /// other surroundings it is what differs there.
     pub fn is_crucial(&self) -> bool {
-        let worker = self.scenario == Scenario::Worker;
-        match &self.site {
-            Site::Write { records, .. } => worker && *records,
-            Site::Call { method, .. } => {
-                let lost = matches!(self.deed, Deed::KillAfter | Deed::StopAfter);
-                method == "Reset" && (worker || lost)
+        use Deed::{KillAfter, KillBefore, StopAfter, StopBefore};
+        let deeds: &[Deed] = match (&self.site, self.scenario) {
+            (Site::Write { records: true, .. }, Scenario::Worker) => &ALL,
+            (Site::Write { records: true, .. }, Scenario::Busy) => &[KillBefore, StopBefore],
+            (Site::Call { method, .. }, Scenario::Worker) if method == "Reset" => &ALL,
+            (Site::Call { method, .. }, Scenario::ControlPlane) if method == "Reset" => {
+                &[KillAfter, StopAfter]
             }
-        }
+            _ => &[],
+        };
+        deeds.contains(&self.deed)
     }
 }
 
@@ -96,17 +106,17 @@ impl fmt::Display for Point {
 
 /// The points of a recorded run: its writes, and the calls of each node.
 pub fn of(scenario: Scenario, writes: &[String], calls: &[(String, Vec<String>)]) -> Vec<Point> {
-    const ALL: [Deed; 4] = [
-        Deed::KillBefore,
-        Deed::KillAfter,
-        Deed::StopBefore,
-        Deed::StopAfter,
-    ];
     // A read that was answered and one that was not are the same for whoever dies.
     const OF_READS: [Deed; 2] = [Deed::KillBefore, Deed::StopBefore];
-    let record = writes
-        .iter()
-        .position(|label| label.contains("(Resetting)"));
+    let first = |phase: &str, from: usize| {
+        let mut rest = writes.iter().enumerate().skip(from);
+        let found = rest.find(|(_, label)| label.contains(phase));
+        found.map(|(step, _)| step)
+    };
+    let mut record = first("(Resetting)", 0);
+    if scenario == Scenario::Busy {
+        record = record.and_then(|record| first("(AwaitingConfirmation)", record));
+    }
     let writes = writes.iter().enumerate().map(|(step, label)| Site::Write {
         step,
         label: label.clone(),
