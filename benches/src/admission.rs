@@ -179,11 +179,7 @@ pub async fn interleaved(
     path: &str,
     halves: &[&str],
 ) -> Result<Measured> {
-    // A first round, not counted, warms up and finds the rates.
-    let mut peaks = Vec::new();
-    for server in servers {
-        peaks.push(ground.measure(server, path, None).await?.answered.rate);
-    }
+    let peaks = peaks(ground, servers, path).await?;
     let mut series: Vec<(&Server, Series)> = servers
         .iter()
         .map(|server| (server, Series::new(server, None)))
@@ -211,6 +207,17 @@ pub async fn interleaved(
         series: series.into_iter().map(|(_, series)| series).collect(),
         memory,
     })
+}
+
+/// Peaks that nothing but the rates depends on; finding them warms everything up.
+async fn peaks(ground: &Ground, servers: &[Server], path: &str) -> Result<Vec<f64>> {
+    let mut rates = vec![Vec::new(); servers.len()];
+    for _ in 0..ground.rounds.min(3) {
+        for (server, rates) in servers.iter().zip(&mut rates) {
+            rates.push(ground.measure(server, path, None).await?.answered.rate);
+        }
+    }
+    Ok(rates.into_iter().map(median).collect())
 }
 
 impl Series {

@@ -62,17 +62,16 @@ impl Report {
         let rows = rated.map(|one| {
             let rate = one.rate.unwrap_or_default();
             let same = |other: &&Series| other.rate == one.rate && other.name == "Ichor";
-            let ichor = measured
-                .series
-                .iter()
-                .find(same)
-                .map_or(f64::NAN, Series::p99);
+            let ichor = measured.series.iter().find(same).map(Series::p99);
             vec![
                 one.name.to_owned(),
                 thousands(rate),
                 format!("{:.2}", one.p50()),
                 format!("{:.2}", one.p99()),
-                format!("{:.2}", ichor / one.p99()),
+                ichor.map_or_else(
+                    || "beyond its peak".to_owned(),
+                    |ichor| format!("{:.2}", ichor / one.p99()),
+                ),
             ]
         });
         let head = [
@@ -123,12 +122,14 @@ impl Report {
                 "memory with them, MiB",
                 "peak, MiB",
                 "start to ready, s",
+                "start to work, s",
             ],
             vec![vec![
                 format!("{:.0}", scale.empty.now),
                 format!("{:.0}", scale.full.now),
                 format!("{:.0}", scale.full.peak),
                 format!("{:.2}", scale.ready.as_secs_f64()),
+                format!("{:.2}", scale.working.as_secs_f64()),
             ]],
         );
     }

@@ -33,6 +33,8 @@ pub struct Scale {
     pub full: Memory,
     /// From the start of the process to readiness, with the objects there.
     pub ready: Duration,
+    /// From the start to the first request that is worked on: the lease is taken and everything is read.
+    pub working: Duration,
 }
 
 /// Creates the objects and restarts the controller with them.
@@ -48,12 +50,14 @@ pub async fn measure(world: &mut World, cluster: &str, size: Size) -> Result<Sca
     let begin = Instant::now();
     world.controller.ready().await?;
     let ready = begin.elapsed();
-    leads(&world.controller).await?;
+    works(&world.controller).await?;
+    let working = begin.elapsed();
     Ok(Scale {
         size,
         empty,
         full: settled(&world.controller).await?,
         ready,
+        working,
     })
 }
 
@@ -115,12 +119,15 @@ async fn tried(client: &Client) -> Result<()> {
     .await
 }
 
-async fn leads(controller: &Controller) -> Result<()> {
-    within(
-        Duration::from_mins(1),
-        "the controller to lead",
-        async || Ok(controller.leads().await?.then_some(())),
-    )
+/// Waits until a request was worked on, by the controller's own metrics.
+async fn works(controller: &Controller) -> Result<()> {
+    eventually("the controller to work", async || {
+        let (_, metrics) = controller.get("/metrics").await?;
+        let begun = metrics
+            .lines()
+            .any(|line| line.starts_with("controller_runtime_reconcile_total"));
+        Ok(begun.then_some(()))
+    })
     .await
 }
 
