@@ -17,7 +17,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
             if name != "target" && !name.starts_with('.') {
                 sources(&path, found)?;
             }
-        } else if name.ends_with(".rs") || name.ends_with("_test.go") {
+        } else if path.extension().is_some_and(|kind| kind == "rs") || name.ends_with("_test.go") {
             found.push(path);
         }
     }

@@ -142,10 +142,9 @@ async fn a_wrong_uuid_wipes_nothing_and_the_right_one_goes_on() -> Result<()> {
         .parse::<ichor_crds::SystemUuid>()?
         .swapped()
         .to_string();
-    let mut generation = 1;
-    for wrong in ["4c4c4544-0042-3510-8052-b4c04f463133", &swapped] {
+    let wrong = ["4c4c4544-0042-3510-8052-b4c04f463133", &swapped];
+    for (generation, wrong) in (2..).zip(wrong) {
         request.confirm(wrong).await?;
-        generation += 1;
         let status = request
             .until("the mismatch to be told", |status| {
                 has_condition(

@@ -177,12 +177,14 @@ pub async fn audited(world: &World, user: &str, address: &str) -> Result<Value> 
         let events = log
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let matching = events.filter(|event| {
+        let mut matching = events.filter(|event| {
             let by = event["impersonatedUser"]["username"].as_str();
             by.or(event["user"]["username"].as_str()) == Some(user)
                 && event["annotations"][format!("{WEBHOOK}/address")] == address
         });
-        Ok(matching.last().map(|event| event["annotations"].clone()))
+        Ok(matching
+            .next_back()
+            .map(|event| event["annotations"].clone()))
     })
     .await
 }

@@ -33,7 +33,7 @@ async fn exactly_one_credential_is_needed() -> Result<()> {
         // Every error at once (STYLE rule 4).
         (
             json!({"address": "worker-7", "clusterRef": {"name": "prd"}, "clusterCredentials": true}),
-            "* spec.clusterRef.name: Not found: \"prd\": no TalosCluster of that name in namespace ichor-system; there are other, prod",
+            "* spec.clusterRef.name: Not found: \"prd\": no TalosCluster of that name in namespace ichor-system; there are other, ",
         ),
         (
             json!({"address": "10.4.0.1", "clusterRef": {"name": "prod"}, "clusterCredentials": true, "confirmUUID": "4c4c4544-0042-3510-8052-b4c04f463133"}),

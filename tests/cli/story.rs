@@ -23,7 +23,7 @@ async fn discovery(cluster: &GroundCluster) -> Result<Value> {
 }
 
 /// Merges `discovery` into the cluster, as another writer.
-async fn set_discovery(cluster: &GroundCluster, discovery: Value) -> Result<()> {
+async fn set_discovery(cluster: &GroundCluster, discovery: &Value) -> Result<()> {
     let patch = json!({"spec": {"discovery": discovery}}).to_string();
     let args = [
         "patch",
@@ -112,7 +112,7 @@ async fn the_address_is_registered_where_nothing_covers_it() -> Result<()> {
             ..ClusterSetup::new("register")
         })
         .await?;
-    set_discovery(&cluster, json!({"addresses": ["10.0.0.9"]})).await?;
+    set_discovery(&cluster, &json!({"addresses": ["10.0.0.9"]})).await?;
     let mut known = vec![json!("10.0.0.9")];
     for short in ["orphan-1", "orphan-2"] {
         let orphan = cluster.node(short)?;
@@ -131,7 +131,7 @@ async fn the_address_is_registered_where_nothing_covers_it() -> Result<()> {
     }
     let covered = cluster.node("orphan-3")?;
     let network = format!("{}/24", covered.address());
-    set_discovery(&cluster, json!({"cidrs": [network]})).await?;
+    set_discovery(&cluster, &json!({"cidrs": [network]})).await?;
     let said = reclaim(&alice, &covered, "register", &[], covered.uuid()).await?;
     says(
         &said,

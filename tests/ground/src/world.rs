@@ -33,7 +33,7 @@ impl World {
     /// A world whose audit log is not kept (see [`ControlPlane::start_apart`]).
     pub async fn start_apart(ichor: &Path) -> Result<Self> {
         let plane = ControlPlane::start_apart(KubernetesCa::generate()?).await?;
-        let options = ControllerOptions::new(ichor, free_address()?);
+        let options = options(ichor)?;
         install(&plane.kubectl(), options.webhook.port()).await?;
         let controller = Controller::start(&plane, &options).await?;
         Ok(Self {
@@ -46,7 +46,7 @@ impl World {
     /// A control plane with Ichor installed, and how to start its controller.
     pub async fn without_controller(ichor: &Path) -> Result<(ControlPlane, ControllerOptions)> {
         let plane = ControlPlane::start(KubernetesCa::generate()?).await?;
-        let options = ControllerOptions::new(ichor, free_address()?);
+        let options = options(ichor)?;
         install(&plane.kubectl(), options.webhook.port()).await?;
         Ok((plane, options))
     }
@@ -66,6 +66,16 @@ impl World {
     pub async fn operator(&self, user: &str) -> Result<Kubectl> {
         operator(&self.plane, user).await
     }
+}
+
+/// A controller that is alone and lives as long as its world: nobody waits for its lease, so that a busy computer may
+/// keep it from renewing for as long as in production and longer.
+fn options(ichor: &Path) -> Result<ControllerOptions> {
+    let options = ControllerOptions::new(ichor, free_address()?);
+    Ok(options
+        .with("--lease-duration", "20s")
+        .with("--lease-renew-deadline", "15s")
+        .with("--lease-retry", "2s"))
 }
 
 /// kubectl as a person who holds exactly the role `ichor-operator`, in Ichor's namespace.
