@@ -59,6 +59,9 @@ async fn killed_or_stopped_anywhere_a_reclaim_ends_legally_with_at_most_one_rese
 
     let mut missed = Vec::new();
     for (number, point) in chosen.iter().enumerate() {
+        if leader.controller.ended()?.is_some() {
+            leader = replicas.replica().await?;
+        }
         let stage = Stage::set(&replicas, &alice, point.scenario, &leader).await?;
         let played = sabotage::play(&replicas, &stage, leader, point).await;
         let played = played.with_context(|| format!("{point}"))?;

@@ -4,7 +4,7 @@ use crate::points::{Deed, Point, Site};
 use crate::story::Stage;
 use anyhow::Result;
 use ichor_crds::MachineReclaimStatus;
-use ichor_ground::trap::Spot;
+use ichor_ground::trap::{Spot, Trap};
 use ichor_ground::{Replica, Replicas, eventually, proxy::When};
 use ichor_simulator::{Action, Fault, NodeHandle};
 use std::time::Duration;
@@ -39,21 +39,17 @@ pub async fn play(
         told
     };
     let struck = async {
-        let there = tokio::select! {
-            there = ambush.sprung(&leader) => Some(there),
-            () = over.notified() => None,
-        };
-        if let Some(there) = there {
-            there?;
-            return anyhow::Ok((ambush.carry_out(replicas, leader, standby).await?, true));
+        let (mut leader, reached) = strike(replicas, &ambush, leader, standby, &over).await?;
+        // A busy computer may keep a replica from its lease, which ends it; the Deployment would start it again.
+        while reached {
+            let ended = tokio::select! {
+                ended = leader.controller.ended_at_last() => ended,
+                () = over.notified() => break,
+            };
+            ended?;
+            leader = replicas.replica().await?;
         }
-        // The story had fewer steps this time: what the leader writes later must not spring it.
-        leader.trap.set(None);
-        ambush.lift();
-        if let Some(standby) = standby {
-            replicas.kill(standby).await?;
-        }
-        Ok((leader, false))
+        anyhow::Ok((leader, reached))
     };
     let (struck, told) = tokio::join!(struck, told);
     let (leader, reached) = struck?;
@@ -64,6 +60,41 @@ pub async fn play(
         reached,
         status: told?.1,
     })
+}
+
+/// Waits for the point and strikes; gives who leads then, and whether the process came to the point before the story was
+/// over or the process had ended by itself.
+async fn strike(
+    replicas: &Replicas,
+    ambush: &Ambush<'_>,
+    mut leader: Replica,
+    standby: Option<Replica>,
+    over: &Notify,
+) -> Result<(Replica, bool)> {
+    let there = tokio::select! {
+        there = ambush.sprung(&leader.trap) => Some(there),
+        ended = leader.controller.ended_at_last() => {
+            ended?;
+            ambush.lift();
+            if let Some(standby) = standby {
+                replicas.kill(standby).await?;
+            }
+            // It goes on as after a kill, at another point.
+            return Ok((replicas.replica().await?, true));
+        }
+        () = over.notified() => None,
+    };
+    if let Some(there) = there {
+        there?;
+        return Ok((ambush.carry_out(replicas, leader, standby).await?, true));
+    }
+    // The story had fewer steps this time: what the leader writes later must not spring it.
+    leader.trap.set(None);
+    ambush.lift();
+    if let Some(standby) = standby {
+        replicas.kill(standby).await?;
+    }
+    Ok((leader, false))
 }
 
 /// What waits for the process at a point.
@@ -95,9 +126,9 @@ impl<'a> Ambush<'a> {
     }
 
     /// Waits until the process is at the point.
-    async fn sprung(&self, leader: &Replica) -> Result<()> {
+    async fn sprung(&self, trap: &Trap) -> Result<()> {
         let Some(node) = &self.node else {
-            leader.trap.snapped().await;
+            trap.snapped().await;
             return Ok(());
         };
         // A fault that struck is gone, or has no times left.

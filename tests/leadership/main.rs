@@ -42,6 +42,12 @@ impl std::ops::Deref for Turn {
     }
 }
 
+/// Leases that a busy computer does not end, where a test is not about leases.
+const PATIENT: [(&str, &str); 2] = [
+    ("--lease-duration", "15s"),
+    ("--lease-renew-deadline", "12s"),
+];
+
 /// No replica yet, started with these flags in place of the ground's.
 async fn replicas(flags: &[(&str, &str)]) -> Result<Turn> {
     static ALONE: Mutex<()> = Mutex::const_new(());

@@ -1,7 +1,7 @@
 //! FAULTS 33 (kube#354): a steady state writes nothing. FAULTS 35 (kube#774, linkerd2#14844): one object that cannot be
 //! decoded does not stop the others.
 
-use crate::replicas;
+use crate::{PATIENT, replicas};
 use anyhow::{Result, ensure};
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::proxy::Seen;
@@ -15,7 +15,7 @@ const IDLE: Duration = Duration::from_secs(15);
 /// One request is done, one waits for a person, one for a machine without power: only the leader's lease is written.
 #[tokio::test]
 async fn faults_33_a_steady_state_writes_nothing_but_the_lease() -> Result<()> {
-    let turn = replicas(&[]).await?;
+    let turn = replicas(&PATIENT).await?;
     let alice = turn.operator("alice").await?;
     let leader = turn.replica().await?;
     let setup = ClusterSetup {
@@ -113,7 +113,7 @@ async fn told(kubectl: &Kubectl, name: &str) -> Result<()> {
 /// Objects that cannot be decoded, there at the start and come later: the others are reclaimed, the bad ones get an Event.
 #[tokio::test]
 async fn faults_35_an_undecodable_object_stops_nobody_and_gets_an_event() -> Result<()> {
-    let turn = replicas(&[]).await?;
+    let turn = replicas(&PATIENT).await?;
     let alice = turn.operator("alice").await?;
     let leader = turn.replica().await?;
     let kubectl = turn.plane.kubectl();

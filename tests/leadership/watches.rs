@@ -1,6 +1,6 @@
 //! FAULTS 32 (kube#1524, #1882): lists of many pages are whole, and a watch that breaks or is too old goes on.
 
-use crate::replicas;
+use crate::{PATIENT, replicas};
 use anyhow::{Result, ensure};
 use futures::{StreamExt, TryStreamExt};
 use ichor_crds::{ReclaimPhase, TalosCluster};
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Connections are cut, then every watch that is begun again is answered with 410 Expired: new requests are still seen.
 #[tokio::test]
 async fn faults_32_a_cut_or_expired_watch_goes_on() -> Result<()> {
-    let turn = replicas(&[]).await?;
+    let turn = replicas(&PATIENT).await?;
     let alice = turn.operator("alice").await?;
     let leader = turn.replica().await?;
     leader.leads().await?;
@@ -45,7 +45,7 @@ async fn faults_32_a_cut_or_expired_watch_goes_on() -> Result<()> {
 #[tokio::test]
 async fn faults_32_a_list_of_1200_objects_is_whole() -> Result<()> {
     const COUNT: usize = 1200;
-    let turn = replicas(&[("--recheck-interval", "1h")]).await?;
+    let turn = replicas(&[&PATIENT[..], &[("--recheck-interval", "1h")]].concat()).await?;
     let clusters: Api<TalosCluster> = Api::namespaced(turn.plane.client().await?, NAMESPACE);
     let all = (0..COUNT).map(|number| {
         let clusters = clusters.clone();
@@ -91,7 +91,7 @@ async fn faults_32_a_list_of_1200_objects_is_whole() -> Result<()> {
 /// a moment ago is no orphan any more, and one that is reclaimed is reset once.
 #[tokio::test]
 async fn faults_18_nothing_is_decided_on_a_cache_that_lags() -> Result<()> {
-    let turn = replicas(&[]).await?;
+    let turn = replicas(&PATIENT).await?;
     let alice = turn.operator("alice").await?;
     let leader = turn.replica().await?;
     leader.leads().await?;

@@ -167,6 +167,11 @@ impl Controller {
         Ok(self.process.try_wait()?)
     }
 
+    /// Waits as long as it takes until it ends by itself.
+    pub async fn ended_at_last(&mut self) -> Result<std::process::ExitStatus> {
+        Ok(self.process.wait().await?)
+    }
+
     /// Waits until it ends by itself.
     pub async fn ends(&mut self) -> Result<std::process::ExitStatus> {
         let ended = tokio::time::timeout(crate::wait::PATIENCE, self.process.wait()).await;
