@@ -4,7 +4,7 @@ use jiff::{Span, SpanRelativeTo, Unit};
 use std::time::Duration;
 
 /// Longest duration that is taken: ten years. Beyond it, times overflow and nobody meant it.
-const MAX: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
+const MAX: Duration = Duration::from_hours(10 * 366 * 24);
 
 /// Reads a duration; a day has 24 hours. Negative and empty ones, and those of more than ten years, are refused.
 pub fn parse(text: &str) -> Result<Duration, String> {
