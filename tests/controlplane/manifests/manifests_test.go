@@ -111,6 +111,7 @@ func TestPoliciesAlone(t *testing.T) {
 	const (
 		noVerb   = `the verb "reclaim" on machinereclaims.ichor.maesh.dev is missing. The role ichor-operator has it`
 		tooEarly = "spec.confirmUUID cannot be set when the request is created"
+		unseen   = "spec.confirmUUID cannot be set before the machine was inspected"
 		notYours = "may not write the status of machinereclaims.ichor.maesh.dev"
 	)
 	create := []string{"create", "-f", "-"}
@@ -150,13 +151,14 @@ func TestPoliciesAlone(t *testing.T) {
 		{"consent without the verb", nora, patch("merge", `{"spec":{"confirmUUID":"x"}}`), "", noVerb},
 		{"force without the verb, JSON patch", nora, patch("json", `[{"op":"add","path":"/spec/force","value":true}]`), "", noVerb},
 		{"force without the verb, server-side apply", nora, []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, forced, noVerb},
-		{"consent with the verb", olga, patch("merge", `{"spec":{"confirmUUID":"x"}}`), "", ""},
+		{"consent with the verb, before the inspection", olga, patch("merge", `{"spec":{"confirmUUID":"x"}}`), "", unseen},
+		{"force with the verb", olga, patch("merge", `{"spec":{"force":true}}`), "", ""},
 		{"forged status by who may update it in RBAC", nora, patch("merge", nothing, "--subresource=status"), "", notYours},
 		{"forged status by an administrator", admin, patch("merge", nothing, "--subresource=status"), "", notYours},
 		{"forged status, server-side apply", admin, []string{"apply", "--server-side", "--subresource=status", "-f", "-"},
 			named("one") + "status: {phase: Done}\n", notYours},
 		{"deleted, kept by its finalizer", admin, []string{"delete", "machinereclaim", "one", "-n", "ichor-system", "--wait=false"}, "", ""},
-		{"spec while terminating", nora, patch("merge", `{"spec":{"force":true}}`), "", noVerb},
+		{"spec while terminating", nora, patch("merge", `{"spec":{"force":false}}`), "", noVerb},
 		{"finalizer removed while terminating", nora, patch("merge", `{"metadata":{"finalizers":null}}`), "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
