@@ -1,0 +1,124 @@
+//! Admission: the decoder of reviews, and the judges behind it.
+
+use axum::Router;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use axum::body::Body;
+use http::{Request, StatusCode, header};
+use http_body_util::BodyExt;
+use ichor_webhook::stub::Stub;
+use ichor_webhook::{Metrics, Settings, WebhookState, router};
+use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
+use std::sync::{Arc, OnceLock};
+use tokio::runtime::{Builder, Runtime};
+use tower::ServiceExt;
+
+/// The resources that are judged, with their kinds.
+const RESOURCES: [(&str, &str); 1] = [("machinereclaims", "MachineReclaim")];
+const UID: &str = "705ab4f5-6393-11e8-b7cc-42010a800002";
+
+/// The body of a request to every webhook: an answer of HTTP, or a review with the uid of the request.
+pub fn review(data: &[u8]) {
+    for (resource, _) in RESOURCES {
+        for kind in ["validate", "mutate"] {
+            let (code, body) = post(&format!("/{kind}/{resource}"), data.to_vec());
+            assert_ne!(code, StatusCode::INTERNAL_SERVER_ERROR, "a rule panicked");
+            if code == StatusCode::OK {
+                let sent: Value = serde_json::from_slice(data).unwrap_or_default();
+                let answer = response(&body);
+                assert_eq!(answer["uid"], sent["request"]["uid"], "an answer to another request");
+            }
+        }
+    }
+}
+
+/// An object that somebody creates or changes, in a sound frame. The first byte chooses the resource, the
+/// second the operation; the rest is the object, and after a zero byte the object as it is stored.
+pub fn judge(data: &[u8]) {
+    let [resource, operation, texts @ ..] = data else {
+        return;
+    };
+    let (resource, kind) = RESOURCES[usize::from(*resource) % RESOURCES.len()];
+    let mut texts = texts.splitn(2, |byte| *byte == 0);
+    let mut object = || -> Value {
+        let text = texts.next().unwrap_or_default();
+        serde_json::from_slice(text).unwrap_or_default()
+    };
+    let (object, old) = (object(), object());
+    let operation = ["CREATE", "UPDATE", "DELETE"][usize::from(*operation) % 3];
+    let (object, old) = match operation {
+        "CREATE" => (object, Value::Null),
+        "UPDATE" => (object, old),
+        _ => (Value::Null, object),
+    };
+    let frame = |object: &Value| frame(resource, kind, operation, object, &old);
+    asked("validate", resource, &frame(&object));
+    let answer = asked("mutate", resource, &frame(&object));
+    let Some(patch) = answer.get("patch").and_then(Value::as_str) else {
+        return;
+    };
+    // Running a mutation again changes nothing (DESIGN section 4, step 2).
+    let patch = STANDARD.decode(patch).expect("the patch is base64");
+    let patch: json_patch::Patch = serde_json::from_slice(&patch).expect("the patch is RFC 6902");
+    let mut mutated = object.clone();
+    json_patch::patch(&mut mutated, &patch).expect("the patch fits the object");
+    let again = asked("mutate", resource, &frame(&mutated));
+    assert!(again.get("patch").is_none(), "a second mutation changes something: {again}");
+}
+
+fn asked(webhook: &str, resource: &str, frame: &Value) -> Value {
+    let (code, body) = post(&format!("/{webhook}/{resource}"), frame.to_string().into_bytes());
+    assert_eq!(code, StatusCode::OK, "a sound frame is answered: {}", String::from_utf8_lossy(&body));
+    let answer = response(&body);
+    assert_eq!(answer["uid"], UID);
+    answer
+}
+
+fn frame(resource: &str, kind: &str, operation: &str, object: &Value, old: &Value) -> Value {
+    let kind = json!({"group": "ichor.maesh.dev", "version": "v1alpha1", "kind": kind});
+    let resource = json!({"group": "ichor.maesh.dev", "version": "v1alpha1", "resource": resource});
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": UID, "kind": kind, "resource": resource, "operation": operation,
+            "name": "any", "namespace": "ichor-system", "dryRun": false,
+            "userInfo": {"username": "alice", "groups": ["system:authenticated"]},
+            "object": object, "oldObject": old,
+        },
+    })
+}
+
+fn response(body: &[u8]) -> Value {
+    let review: Value = serde_json::from_slice(body).expect("an answer is JSON");
+    assert_eq!(review["apiVersion"], "admission.k8s.io/v1");
+    review["response"].clone()
+}
+
+/// Sends a body to the router, without a socket.
+fn post(path: &str, body: Vec<u8>) -> (StatusCode, Vec<u8>) {
+    let (runtime, router) = webhook();
+    let request = Request::post(path)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(body))
+        .expect("a request");
+    runtime.block_on(async {
+        let response = router.clone().oneshot(request).await.expect("an answer");
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.expect("a body").to_bytes();
+        (parts.status, body.to_vec())
+    })
+}
+
+/// The webhook with an API server in memory that allows everything, and what runs it.
+fn webhook() -> &'static (Runtime, Router) {
+    static WEBHOOK: OnceLock<(Runtime, Router)> = OnceLock::new();
+    WEBHOOK.get_or_init(|| {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let stub = Arc::new(Stub::default());
+        let metrics = Metrics::register(&mut Registry::default());
+        let state = WebhookState::new(Settings::new("ichor-system"), stub.clone(), stub, metrics);
+        (runtime, router(state))
+    })
+}

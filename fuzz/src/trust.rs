@@ -1,0 +1,88 @@
+//! Secrets bundles, PEM texts and talosconfigs.
+
+use ichor_certs::mint::{Role, mint_client};
+use ichor_certs::serving::ServingSecret;
+use ichor_certs::{CertificateAuthority, SecretsBundle, keys};
+use ichor_talos::{Credential, Talosconfig};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+/// What a message may repeat of its input at most, in characters. A key is longer.
+const REPEATED: usize = 40;
+
+/// A secrets bundle: read, and if it is sound, signed with at the start of its CA's life.
+pub fn bundle(data: &[u8]) {
+    match SecretsBundle::parse(data) {
+        Ok(bundle) => {
+            // The debug form of a bundle is what a careless log line would print.
+            keeps_secrets(&format!("{bundle:?}"), data);
+            let Some(start) = bundle.os_ca.as_ref().map(CertificateAuthority::not_before) else {
+                return;
+            };
+            match bundle.os_ca(start) {
+                Ok(ca) => match mint_client(ca, Role::Reader, start) {
+                    Ok(minted) => assert!(minted.not_before() <= minted.not_after()),
+                    Err(error) => keeps_secrets(&error, data),
+                },
+                Err(error) => keeps_secrets(&error, data),
+            }
+        }
+        Err(error) => keeps_secrets(&error, data),
+    }
+}
+
+/// Certificates and keys as PEM, in every place that takes them. The bytes are cut in three at zero bytes.
+pub fn pem(data: &[u8]) {
+    let mut parts = data.splitn(3, |byte| *byte == 0);
+    let (first, second, third) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
+    for certificate in keys::certificates(data) {
+        let again = keys::certificates(keys::certificate_pem(&certificate).as_bytes());
+        assert_eq!(again, [certificate], "a certificate changes when it is written");
+    }
+    if let Err(error) = CertificateAuthority::from_pem(first, second) {
+        keeps_secrets(&error, second);
+    }
+    if let Err(error) = Credential::from_pem(first, second, third) {
+        keeps_secrets(&error, third);
+    }
+    let secret: BTreeMap<String, Vec<u8>> = [
+        ("ca.crt", first),
+        ("ca.key", second),
+        ("tls.crt", first),
+        ("tls.key", third),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_vec()))
+    .into();
+    match ServingSecret::from_data(&secret) {
+        Ok(read) => assert!(
+            ServingSecret::from_data(&read.to_data()).is_ok(),
+            "a serving Secret cannot be read back"
+        ),
+        Err(error) => keeps_secrets(&error, third),
+    }
+    if let Ok(text) = std::str::from_utf8(data) {
+        match Talosconfig::parse(text) {
+            Ok(config) => {
+                if let Err(error) = config.context(None) {
+                    keeps_secrets(&error, data);
+                }
+            }
+            Err(error) => keeps_secrets(&error, data),
+        }
+    }
+}
+
+/// No message repeats a long piece of what was read: it may be a key.
+fn keeps_secrets(message: &impl Display, input: &[u8]) {
+    let message = message.to_string();
+    let input = String::from_utf8_lossy(input);
+    let letters: Vec<char> = message.chars().collect();
+    for piece in letters.windows(REPEATED) {
+        let piece: String = piece.iter().collect();
+        assert!(!input.contains(&piece), "a message repeats {piece:?}");
+    }
+}
