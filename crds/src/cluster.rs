@@ -1,7 +1,7 @@
 //! TalosCluster: one Talos cluster that Ichor manages.
 
-use crate::LocalReference;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use crate::{CniHandoverStatus, CniSettings, LocalReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ pub struct TalosClusterSpec {
     pub endpoint: String,
     /// Talos version the machines should run, such as v1.14.3.
     #[schemars(length(max = 64))]
-    #[x_kube(validation = Rule::new("self.matches('^v[0-9]+[.][0-9]+[.][0-9]+(-[0-9A-Za-z.-]+)?$')").message("must be a version such as v1.14.3"))]
+    #[x_kube(validation = crate::rules::version("v1.14.3"))]
     pub talos_version: String,
     /// Talos version whose configuration is rendered, such as v1.14. Set once from talosVersion, then changed only by an explicit edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub struct TalosClusterSpec {
     pub version_contract: Option<String>,
     /// Kubernetes version of the cluster, such as v1.36.1.
     #[schemars(length(max = 64))]
-    #[x_kube(validation = Rule::new("self.matches('^v[0-9]+[.][0-9]+[.][0-9]+(-[0-9A-Za-z.-]+)?$')").message("must be a version such as v1.36.1"))]
+    #[x_kube(validation = crate::rules::version("v1.36.1"))]
     pub kubernetes_version: String,
     /// Secret of this namespace whose key "bundle" holds the cluster's secrets in the format of "talosctl gen secrets". Never changes.
     #[x_kube(validation = Rule::new("self == oldSelf").message("the secrets bundle of a cluster cannot change: its machines are made from it"))]
@@ -92,6 +92,9 @@ pub struct TalosClusterSpec {
     /// Where new machines are looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovery: Option<Discovery>,
+    /// The pod network, and how a running cluster moves to Cilium.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cni: Option<CniSettings>,
     /// How Ichor reaches the cluster's Kubernetes API: "self" (it is the one Ichor runs in) or "bundle" (the endpoint, with an administrator's certificate made from the bundle).
     pub kubernetes_access: AccessMode,
 }
@@ -199,13 +202,51 @@ pub struct TalosClusterStatus {
     /// Approved control planes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_planes: Option<i32>,
+    /// Approved machines that are Ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_machines: Option<i32>,
+    /// Machines that wait for approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending_machines: Option<i32>,
     /// Talos versions seen on the machines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(max = 64)))]
     pub talos_versions: Vec<String>,
+    /// Kubernetes versions seen on the machines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(max = 64)))]
+    pub kubernetes_versions: Vec<String>,
+    /// The bootstrap of etcd, recorded before it was sent; a record that is found is never sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bootstrap: Option<BootstrapRecord>,
+    /// How far the move to Cilium is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cni_handover: Option<CniHandoverStatus>,
     /// Conditions; "Ready" tells whether the cluster can be worked on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
+}
+
+/// The record of a bootstrap, written before it is sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BootstrapRecord {
+    /// TalosMachine that was asked.
+    #[schemars(length(min = 1, max = 253))]
+    pub machine: String,
+    /// Its boot ID at the time of the record.
+    #[serde(default, rename = "bootID", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub boot_id: Option<String>,
+    /// When the record was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_at: Option<Time>,
+    /// When Talos answered the request; absent when the answer was not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_at: Option<Time>,
+    /// When etcd was seen healthy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Time>,
 }

@@ -7,30 +7,61 @@
 // The documentation of fields is what `kubectl explain` prints: plain words, without Markdown.
 #![allow(rustdoc::bare_urls)]
 
+mod access;
 mod address;
+mod backup;
 mod cluster;
+mod cni;
 pub mod conditions;
+mod hardware;
 mod identity;
 mod machine;
 mod meta;
+mod operation;
+mod patch;
 mod reclaim;
+mod rules;
+mod storage;
+mod target;
 mod uuid;
 
-pub use address::{AddressError, NodeAddress};
-pub use cluster::{
-    AccessMode, ControlPlaneSettings, Discovery, DriftPolicy, Network, RebootPolicy, TalosCluster,
-    TalosClusterSpec, TalosClusterStatus,
+pub use access::{
+    AccessApproval, TalosAccessRequest, TalosAccessRequestSpec, TalosAccessRequestStatus, TalosRole,
 };
+pub use address::{AddressError, NodeAddress};
+pub use backup::{
+    ActiveSnapshot, BackupDestination, BackupEncryption, BackupRetention, S3Destination, Snapshot,
+    SnapshotCause, TalosEtcdBackup, TalosEtcdBackupSpec, TalosEtcdBackupStatus, VolumeDestination,
+};
+pub use cluster::{
+    AccessMode, BootstrapRecord, ControlPlaneSettings, Discovery, DriftPolicy, Network,
+    RebootPolicy, TalosCluster, TalosClusterSpec, TalosClusterStatus,
+};
+pub use cni::{
+    CiliumSettings, CniHandover, CniHandoverPhase, CniHandoverStatus, CniProvider, CniSettings,
+};
+pub use hardware::{Hardware, HardwareDisk, HardwareLink};
 pub use identity::{IdentityMatch, MachineIdentity};
 pub use machine::{
-    Approval, Install, MachineAddressing, MachineNetwork, MachineRole, Route, Taint, TalosMachine,
-    TalosMachineSpec, TalosMachineStatus,
+    Approval, Install, MachineAddressing, MachineNetwork, MachineRole, RebootRecord, Route, Taint,
+    TalosMachine, TalosMachineSpec, TalosMachineStatus,
 };
 pub use meta::{LocalReference, condition};
+pub use operation::{
+    CiliumUpgrade, EtcdRestore, KubernetesUpgrade, MachineOperationPhase, MachineOperationStatus,
+    NodeOperation, OperationKind, OperationPhase, ReplaceControlPlane, TalosOperation,
+    TalosOperationSpec, TalosOperationStatus, TalosUpgrade,
+};
+pub use patch::{TalosConfigPatch, TalosConfigPatchSpec, TalosConfigPatchStatus};
 pub use reclaim::{
     EtcdMemberView, MachineReclaim, MachineReclaimSpec, MachineReclaimStatus, NodeView,
     ReclaimInspection, ReclaimPhase, ReclaimProgress, ResetRecord, VolumeView,
 };
+pub use storage::{
+    MachineVolume, MachineVolumes, TalosStorage, TalosStorageSpec, TalosStorageStatus, UserVolume,
+    VolumeDiskSelector, VolumeEncryption, VolumeFilesystem, VolumeKey, VolumePhase,
+};
+pub use target::{LabelOperator, LabelRequirement, MachineSelector, MachineTarget};
 pub use uuid::{SystemUuid, UuidError};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -45,12 +76,30 @@ pub const GROUP: &str = "ichor.maesh.dev";
 pub const VERSION: &str = "v1alpha1";
 /// Annotation with the user name of whoever created an object, set by admission and by nobody else.
 pub const REQUESTED_BY: &str = "ichor.maesh.dev/requested-by";
+/// Annotation with the uid of whoever created an object, beside [`REQUESTED_BY`]: a name may be given to another
+/// person. Absent where the API server knew none.
+pub const REQUESTED_BY_UID: &str = "ichor.maesh.dev/requested-by-uid";
+/// Annotation with the user name of whoever decided about a TalosAccessRequest, set by admission and by nobody else.
+pub const DECIDED_BY: &str = "ichor.maesh.dev/decided-by";
+/// Annotation that lets a TalosCluster or an approved TalosMachine be deleted with the machines left as they are.
+pub const ABANDON: &str = "ichor.maesh.dev/abandon";
+/// Annotation that runs the failed step of a TalosOperation once more (record 0095).
+pub const RETRY: &str = "ichor.maesh.dev/retry";
+/// Annotation that takes a snapshot at once (DESIGN section 12).
+pub const BACKUP_NOW: &str = "ichor.maesh.dev/backup-now";
+/// The only value of [`ABANDON`], [`RETRY`] and [`BACKUP_NOW`] that counts.
+pub const YES: &str = "true";
 /// Type of a Secret that holds a pasted talosconfig (record 0136, DESIGN section 4).
 pub const TALOSCONFIG_SECRET_TYPE: &str = "ichor.maesh.dev/talosconfig";
 /// Key of the talosconfig inside a Secret of [`TALOSCONFIG_SECRET_TYPE`].
 pub const TALOSCONFIG_KEY: &str = "talosconfig";
 /// Key of the secrets bundle inside the Secret that `spec.secretsBundleRef` names.
 pub const BUNDLE_KEY: &str = "bundle";
+
+/// Keys inside the Secret that `credentialsSecretRef` of an S3 destination names.
+pub const S3_KEYS: [&str; 2] = ["accessKeyID", "secretAccessKey"];
+/// Key of the age identity inside the Secret that `identitySecretRef` of an etcdRestore names.
+pub const AGE_IDENTITY_KEY: &str = "identity";
 
 /// The CRDs of every kind, in the order they are applied, with their file names.
 ///
@@ -60,7 +109,12 @@ pub fn all_crds() -> Vec<(&'static str, CustomResourceDefinition)> {
     [
         ("talosclusters.yaml", TalosCluster::crd()),
         ("talosmachines.yaml", TalosMachine::crd()),
+        ("talosconfigpatches.yaml", TalosConfigPatch::crd()),
+        ("talosoperations.yaml", TalosOperation::crd()),
+        ("talosetcdbackups.yaml", TalosEtcdBackup::crd()),
+        ("talosstorages.yaml", TalosStorage::crd()),
         ("machinereclaims.yaml", MachineReclaim::crd()),
+        ("talosaccessrequests.yaml", TalosAccessRequest::crd()),
     ]
     .into_iter()
     .map(|(file, mut crd)| {

@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
     shortname = "mr",
     category = "ichor",
     derive = "PartialEq",
+    selectable = ".spec.address",
+    selectable = ".spec.confirmUUID",
     doc = "A request to wipe one machine. Ichor inspects it, a person types its UUID into spec.confirmUUID, and it comes back in maintenance mode. Needs verb \"reclaim\".",
     printcolumn(name = "Address", type_ = "string", json_path = ".spec.address"),
     printcolumn(
