@@ -163,6 +163,7 @@ fn machine(number: u16, cluster: &str) -> Value {
             },
             "endpoint": format!("10.8.{high}.{low}"), "hostname": format!("worker-{number}"),
             "install": {"disk": "/dev/sda"},
+            "maintenanceFingerprint": "5MyYvGEYNLhaDCqSeI9zIZPmSsO3a7hQnaMsmcjM2aU=",
         },
     })
 }

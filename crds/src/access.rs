@@ -18,33 +18,69 @@ use serde::{Deserialize, Serialize};
     category = "ichor",
     derive = "PartialEq",
     doc = "A request for access to the Talos API of a cluster. Another person, who holds verb \"approve\", decides; then Ichor signs the certificate. \"ichor talosconfig\" does all of it. The private key never leaves the person's machine.",
-    printcolumn(name = "Cluster", type_ = "string", json_path = ".spec.clusterRef.name"),
+    printcolumn(
+        name = "Cluster",
+        type_ = "string",
+        json_path = ".spec.clusterRef.name"
+    ),
     printcolumn(name = "Role", type_ = "string", json_path = ".spec.role"),
-    printcolumn(name = "Requester", type_ = "string", json_path = r".metadata.annotations.ichor\.maesh\.dev/requested-by"),
+    printcolumn(
+        name = "Requester",
+        type_ = "string",
+        json_path = r".metadata.annotations.ichor\.maesh\.dev/requested-by"
+    ),
     printcolumn(name = "Approval", type_ = "string", json_path = ".spec.approval"),
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".spec.reason", priority = 1),
-    printcolumn(name = "Expires", type_ = "string", json_path = ".status.expiresAt", priority = 1),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".spec.reason",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Expires",
+        type_ = "string",
+        json_path = ".status.expiresAt",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
 )]
 #[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("self.clusterRef == oldSelf.clusterRef && self.role == oldSelf.role && self.reason == oldSelf.reason && self.duration == oldSelf.duration && self.csr == oldSelf.csr")
+        .message("only approval can change after creation; create another TalosAccessRequest"),
+    validation = Rule::new("self.approval == oldSelf.approval || oldSelf.approval == 'Pending'")
+        .message("a decision is final; create another TalosAccessRequest")
+        .field_path(".approval"),
+)]
 pub struct TalosAccessRequestSpec {
     /// Cluster to get access to. Never changes.
     pub cluster_ref: LocalReference,
     /// Role in the Talos API: os:reader, os:operator or os:admin. Never changes.
     pub role: TalosRole,
     /// Why it is needed, for whoever decides. Never changes.
-    #[schemars(length(min = 1, max = 1024))]
+    #[schemars(length(max = 1024))]
+    #[x_kube(validation = Rule::new("self.trim() != ''").message("must say why the access is needed, for whoever decides"))]
     pub reason: String,
     /// How long the certificate is valid, from 10m to 168h, such as 8h. Never changes.
     #[schemars(length(max = 32))]
     #[x_kube(validation = crate::rules::duration("10m", "168h", "8h"))]
     pub duration: String,
     /// Certificate signing request in PEM; of it only the public key is used. Never changes.
-    #[schemars(length(min = 1, max = 16_384))]
+    #[schemars(length(max = 16_384))]
+    #[x_kube(validation = crate::rules::pem("CERTIFICATE REQUEST", "one certificate signing request"))]
     pub csr: String,
     /// The decision: Pending (default), Approved or Denied. Needs verb "approve", is never the requester's own, and is final.
     #[serde(default)]
+    #[x_kube(validation = Rule::new("oldSelf.hasValue() || self == 'Pending'").message("a request begins as Pending: another person decides").optional_old_self(true))]
     pub approval: AccessApproval,
 }
 

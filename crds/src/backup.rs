@@ -18,25 +18,52 @@ use serde::{Deserialize, Serialize};
     category = "ichor",
     derive = "PartialEq",
     doc = "Snapshots of a cluster's etcd, taken by schedule, verified and kept in an S3 bucket or on a volume. The annotation ichor.maesh.dev/backup-now=true takes one at once.",
-    printcolumn(name = "Cluster", type_ = "string", json_path = ".spec.clusterRef.name"),
+    printcolumn(
+        name = "Cluster",
+        type_ = "string",
+        json_path = ".spec.clusterRef.name"
+    ),
     printcolumn(name = "Schedule", type_ = "string", json_path = ".spec.schedule"),
     printcolumn(name = "Suspend", type_ = "boolean", json_path = ".spec.suspend"),
-    printcolumn(name = "Last Success", type_ = "date", json_path = ".status.lastSuccessfulTime"),
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason", priority = 1),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(
+        name = "Last Success",
+        type_ = "date",
+        json_path = ".status.lastSuccessfulTime"
+    ),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
 )]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = crate::rules::fixed_cluster("TalosEtcdBackup"))]
+#[x_kube(
+    validation = crate::rules::fixed_cluster("TalosEtcdBackup"),
+    validation = Rule::new("!has(self.destination.s3) || has(self.encryption) || self.destination.s3.endpoint.startsWith('https://')")
+        .message("an endpoint without https needs encryption: a snapshot holds every Secret of the cluster"),
+)]
 pub struct TalosEtcdBackupSpec {
     /// Cluster whose etcd is saved. Never changes.
     pub cluster_ref: LocalReference,
     /// When snapshots are taken, in the five fields of cron: minute, hour, day of month, month, day of week, such as "0 3 * * *".
-    #[schemars(length(min = 9, max = 128))]
+    #[schemars(length(max = 128))]
+    #[x_kube(validation = crate::rules::cron())]
     pub schedule: String,
     /// Time zone of the schedule, such as Europe/Berlin (default Etc/UTC).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 64))]
+    #[schemars(length(max = 64))]
+    #[x_kube(validation = Rule::new("self.matches('^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'").message("must be a time zone such as Europe/Berlin or Etc/UTC"))]
     pub time_zone: Option<String>,
     /// Take no snapshots by schedule for now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,6 +81,7 @@ pub struct TalosEtcdBackupSpec {
 /// How many snapshots are kept and for how long. One that both allow to go is deleted; the newest never is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.count) || has(self.maxAge)").message("retention needs count, maxAge or both; leave it out to keep every snapshot"))]
 pub struct BackupRetention {
     /// Snapshots that are kept in any case, the newest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,6 +97,7 @@ pub struct BackupRetention {
 /// Where snapshots are kept: exactly one of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.s3) != has(self.volume)").message("exactly one of s3 and volume is needed"))]
 pub struct BackupDestination {
     /// A bucket of an S3 service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,13 +113,16 @@ pub struct BackupDestination {
 pub struct S3Destination {
     /// URL of the service, such as https://s3.eu-central-1.example.com.
     #[schemars(length(max = 512))]
+    #[x_kube(validation = Rule::new("isURL(self) && url(self).getScheme() in ['https', 'http'] && url(self).getEscapedPath() in ['', '/']").message("must be the URL of the service without a path, such as https://s3.example.com"))]
     pub endpoint: String,
     /// Name of the bucket.
-    #[schemars(length(min = 3, max = 63))]
+    #[schemars(length(max = 63))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9][a-z0-9.-]+[a-z0-9]$')").message("must be the name of a bucket: 3 to 63 lower-case letters, digits, dots and dashes"))]
     pub bucket: String,
     /// Prefix of the names of snapshots in the bucket, such as prod/; absent for the name of the TalosEtcdBackup and a slash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 256))]
+    #[schemars(length(max = 256))]
+    #[x_kube(validation = Rule::new("self.matches('^[A-Za-z0-9_.=-]+(/[A-Za-z0-9_.=-]+)*/?$') && !self.matches('(^|/)[.][.]?(/|$)')").message("must be a relative path of letters, digits, dots, dashes and underscores, such as clusters/prod"))]
     pub prefix: Option<String>,
     /// Region that requests are signed for (default us-east-1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +135,8 @@ pub struct S3Destination {
     pub credentials_secret_ref: LocalReference,
     /// Certificates, in PEM, that the service's certificate is verified with; absent for the public ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 65_536))]
+    #[schemars(length(max = 65_536))]
+    #[x_kube(validation = crate::rules::pem("CERTIFICATE", "certificates"))]
     pub ca_bundle: Option<String>,
 }
 
@@ -116,7 +149,8 @@ pub struct VolumeDestination {
     pub claim_name: String,
     /// Folder on the volume, such as prod; absent for the name of the TalosEtcdBackup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 256))]
+    #[schemars(length(max = 256))]
+    #[x_kube(validation = Rule::new("self.matches('^[A-Za-z0-9_.=-]+(/[A-Za-z0-9_.=-]+)*/?$') && !self.matches('(^|/)[.][.]?(/|$)')").message("must be a relative path of letters, digits, dots, dashes and underscores, such as clusters/prod"))]
     pub path: Option<String>,
 }
 
@@ -126,7 +160,7 @@ pub struct VolumeDestination {
 pub struct BackupEncryption {
     /// Public keys of age, such as age1...; whoever holds the identity of one of them can open a snapshot. Ichor holds none.
     #[schemars(length(min = 1, max = 16), inner(length(max = 4096)))]
-    #[x_kube(merge_strategy = ListMerge::Set)]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(key, key.matches('^age1[0-9a-z]+$'))").message("must be public keys of age, such as age1...; an identity (AGE-SECRET-KEY-...) stays with its owner"))]
     pub recipients: Vec<String>,
 }
 

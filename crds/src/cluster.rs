@@ -19,6 +19,9 @@ use serde::{Deserialize, Serialize};
     derive = "PartialEq",
     doc = "A Talos cluster that Ichor manages: where it is, which versions it runs and which secrets it is made from.",
     validation = Rule::new("size(self.metadata.name) <= 63").message("the name of a cluster has at most 63 characters: Leases and labels carry it"),
+    validation = Rule::new(format!("!has(self.status) || !has(self.status.machines) || self.status.machines == 0 || ({})", crate::rules::same_of_spec("network")))
+        .message("the networks of a cluster that has machines cannot be set, cleared or changed; make another cluster")
+        .field_path(".spec.network"),
     printcolumn(name = "Endpoint", type_ = "string", json_path = ".spec.endpoint"),
     printcolumn(name = "Talos", type_ = "string", json_path = ".spec.talosVersion"),
     printcolumn(
@@ -67,11 +70,11 @@ pub struct TalosClusterSpec {
     pub secrets_bundle_ref: LocalReference,
     /// Installer image for new machines and upgrades.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 512))]
+    #[schemars(length(min = 1, max = 512))]
     pub install_image: Option<String>,
     /// Further names and addresses of the Kubernetes API's certificate.
     #[serde(default, rename = "certSANs", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(max = 253)))]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub cert_sans: Vec<String>,
     /// Pod and service networks.
@@ -120,6 +123,7 @@ pub struct Network {
     /// DNS domain of the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
+    #[x_kube(validation = crate::rules::dns_name("cluster.local"))]
     pub dns_domain: Option<String>,
 }
 
@@ -150,7 +154,7 @@ pub struct Discovery {
     /// Time between two rounds, such as 5m (default).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
-    #[x_kube(validation = Rule::new("duration(self) >= duration('30s')").message("must be a duration of at least 30s, such as 5m"))]
+    #[x_kube(validation = crate::rules::duration("30s", "24h", "5m"))]
     pub interval: Option<String>,
 }
 

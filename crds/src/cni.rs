@@ -8,6 +8,12 @@ use serde::{Deserialize, Serialize};
 /// The pod network of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("!has(self.handover) || self.handover == 'disabled' || (has(self.provider) && self.provider == 'cilium')")
+        .message("a handover moves a cluster to Cilium: set provider to cilium, or handover to disabled"),
+    validation = Rule::new("!has(self.provider) || self.provider != 'cilium' || (has(self.cilium) && has(self.cilium.version))")
+        .message("provider cilium needs cilium.version: the Cilium to install, such as v1.18.2"),
+)]
 pub struct CniSettings {
     /// Who provides the pod network: flannel (default, by Talos), cilium (installed by Ichor) or none (somebody else).
     #[serde(default, skip_serializing_if = "Option::is_none")]

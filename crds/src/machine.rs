@@ -26,10 +26,31 @@ use std::collections::BTreeMap;
     printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    // Only from now on: an object that was approved under earlier rules stays usable.
+    validation = Rule::new("self.spec.approval != 'Approved' || has(self.spec.maintenanceFingerprint) || (has(self.status) && has(self.status.appliedHash)) || (oldSelf.hasValue() && oldSelf.value().spec.approval == 'Approved' && !has(oldSelf.value().spec.maintenanceFingerprint))")
+        .message("an approved machine needs maintenanceFingerprint: what status.maintenanceFingerprint shows and the machine's console confirms; \"ichor machine approve\" asks for it")
+        .field_path(".spec.maintenanceFingerprint")
+        .optional_old_self(true),
+    validation = Rule::new(format!("!has(self.status) || !has(self.status.appliedHash) || ({})", crate::rules::same_of_spec("role")))
+        .message("the role of a configured machine cannot change; remove it with \"ichor node remove\" and approve it again")
+        .field_path(".spec.role"),
+    validation = Rule::new("!has(self.status) || !has(self.status.appliedHash) || oldSelf.spec.approval != 'Approved' || self.spec.approval == 'Approved'")
+        .message("the approval of a configured machine cannot be taken back; remove it with \"ichor node remove\"")
+        .field_path(".spec.approval"),
     validation = Rule::new("self.spec.identity.uuid == self.metadata.name").message("a TalosMachine is named by its lower-case SMBIOS UUID: metadata.name and spec.identity.uuid must be equal")
 )]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("self.approval != 'Approved' || (has(self.role) && has(self.clusterRef))").message("an approved machine needs role and clusterRef"))]
+#[x_kube(
+    validation = Rule::new("self.approval != 'Approved' || (has(self.role) && has(self.clusterRef))").message("an approved machine needs role and clusterRef"),
+    // Only from now on: an object that was approved under earlier rules stays usable.
+    validation = Rule::new("self.approval != 'Approved' || has(self.install) || (oldSelf.hasValue() && oldSelf.value().approval == 'Approved' && !has(oldSelf.value().install))")
+        .message("an approved machine needs install: the disk to install Talos to, one of status.hardware.disks")
+        .field_path(".install")
+        .optional_old_self(true),
+    validation = Rule::new("oldSelf.approval != 'Approved' || (has(self.clusterRef) == has(oldSelf.clusterRef) && (!has(self.clusterRef) || self.clusterRef == oldSelf.clusterRef))")
+        .message("clusterRef of an approved machine cannot change; remove it with \"ichor node remove\" and approve it in the other cluster")
+        .field_path(".clusterRef"),
+)]
 pub struct TalosMachineSpec {
     /// Cluster the machine belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +61,7 @@ pub struct TalosMachineSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<MachineRole>,
     /// SMBIOS UUID, serial and MACs: together they are the machine. Never changes.
-    #[x_kube(validation = Rule::new("self == oldSelf").message("the identity of a machine cannot change: another identity is another machine"))]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("the identity of a machine cannot change: another identity is another machine"), validation = crate::rules::identity_uuid())]
     pub identity: MachineIdentity,
     /// Address of the machine's Talos API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,6 +71,7 @@ pub struct TalosMachineSpec {
     /// Host name; also the name of its Kubernetes Node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
+    #[x_kube(validation = crate::rules::dns_name("worker-7"))]
     pub hostname: Option<String>,
     /// Link and addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,15 +88,18 @@ pub struct TalosMachineSpec {
     pub upgrade_hold: Option<String>,
     /// Labels of the Kubernetes Node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 64))]
+    #[schemars(extend("maxProperties" = 64, "additionalProperties" = {"type": "string", "maxLength": 63}))]
+    #[x_kube(validation = Rule::new("self.all(key, size(key) <= 317)").message("the key of a label has at most 317 characters"))]
     pub labels: BTreeMap<String, String>,
     /// Taints of the Kubernetes Node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into(), "effect".into()]))]
     pub taints: Vec<Taint>,
     /// Fingerprint of the maintenance certificate the approver saw: base64 of the SHA-256 of its public key info.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
+    #[x_kube(validation = Rule::new("self.matches('^[A-Za-z0-9+/]{43}=$')").message("must be a fingerprint as the machine's console and status.maintenanceFingerprint show it: 44 characters of base64"))]
     pub maintenance_fingerprint: Option<String>,
 }
 
@@ -102,10 +127,12 @@ pub enum MachineRole {
 /// Link and addresses of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("(has(self.addressing) && self.addressing == 'static') == (has(self.addresses) && size(self.addresses) > 0)").message("addressing: static needs addresses, and only static addressing has them"))]
 pub struct MachineNetwork {
     /// Link to configure, by its permanent MAC address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5,19}$')").message("must be a MAC address such as 02:00:0a:05:00:07, one of spec.identity.macs"))]
     pub interface: Option<String>,
     /// How the link gets its address: dhcp4 (default) or static.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,6 +140,7 @@ pub struct MachineNetwork {
     /// Static addresses in CIDR notation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(max = 64)))]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(a, isCIDR(a))").message("must be addresses with their prefix length, such as 10.5.0.7/24"))]
     pub addresses: Vec<String>,
     /// Static routes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -137,9 +165,11 @@ pub struct Route {
     /// Destination network; absent for the default route.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
+    #[x_kube(validation = Rule::new("isCIDR(self)").message("must be a network such as 10.6.0.0/16"))]
     pub network: Option<String>,
     /// Gateway.
     #[schemars(length(max = 64))]
+    #[x_kube(validation = Rule::new("isIP(self)").message("must be an IP address such as 10.5.0.1"))]
     pub gateway: String,
 }
 
@@ -151,10 +181,12 @@ pub struct Install {
     /// Path of the disk, such as /dev/sda.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
+    #[x_kube(validation = Rule::new("self.startsWith('/dev/')").message("must be the path of a disk such as /dev/nvme0n1"))]
     pub disk: Option<String>,
-    /// Talos disk selector: match expressions by name, such as {"size": ">= 100GB"}.
+    /// Talos disk selector: what the disk has to be, by size, name, model, serial, modalias, uuid, wwid, type or busPath, such as {"size": ">= 100GB"}.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("maxProperties" = 16))]
+    #[schemars(extend("minProperties" = 1, "maxProperties" = 16, "additionalProperties" = {"type": "string", "maxLength": 256}))]
+    #[x_kube(validation = Rule::new("self.all(key, key in ['size', 'name', 'model', 'serial', 'modalias', 'uuid', 'wwid', 'type', 'busPath'])").message("a disk selector knows size, name, model, serial, modalias, uuid, wwid, type and busPath"))]
     pub disk_selector: Option<BTreeMap<String, String>>,
 }
 
@@ -163,7 +195,7 @@ pub struct Install {
 #[serde(rename_all = "camelCase")]
 pub struct Taint {
     /// Key of the taint.
-    #[schemars(length(max = 316))]
+    #[schemars(length(min = 1, max = 317))]
     pub key: String,
     /// Value of the taint.
     #[serde(default, skip_serializing_if = "Option::is_none")]

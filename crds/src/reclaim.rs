@@ -54,9 +54,9 @@ use serde::{Deserialize, Serialize};
 #[x_kube(validation = Rule::new("has(self.credentialSecretRef) != (has(self.clusterCredentials) && self.clusterCredentials)").message("exactly one of credentialSecretRef and clusterCredentials: true is needed"))]
 #[x_kube(validation = Rule::new("!(has(self.clusterCredentials) && self.clusterCredentials) || has(self.clusterRef)").message("clusterCredentials needs clusterRef: the cluster whose credentials are used"))]
 #[x_kube(validation = Rule::new("self.address == oldSelf.address").message("address cannot change after creation; create another MachineReclaim"))]
-#[x_kube(validation = Rule::new("has(self.clusterRef) == has(oldSelf.clusterRef) && (!has(self.clusterRef) || self.clusterRef == oldSelf.clusterRef)").message("clusterRef cannot be set, cleared or changed after creation; create another MachineReclaim"))]
-#[x_kube(validation = Rule::new("has(self.clusterCredentials) == has(oldSelf.clusterCredentials) && (!has(self.clusterCredentials) || self.clusterCredentials == oldSelf.clusterCredentials)").message("clusterCredentials cannot be set, cleared or changed after creation; create another MachineReclaim"))]
-#[x_kube(validation = Rule::new("has(self.credentialSecretRef) == has(oldSelf.credentialSecretRef) && (!has(self.credentialSecretRef) || self.credentialSecretRef == oldSelf.credentialSecretRef)").message("credentialSecretRef cannot be set, cleared or changed after creation; create another MachineReclaim"))]
+#[x_kube(validation = crate::rules::fixed("clusterRef", "create another MachineReclaim"))]
+#[x_kube(validation = crate::rules::fixed("clusterCredentials", "create another MachineReclaim"))]
+#[x_kube(validation = crate::rules::fixed("credentialSecretRef", "create another MachineReclaim"))]
 pub struct MachineReclaimSpec {
     /// IP address of the machine's Talos API (port 50000). Never changes.
     #[schemars(length(min = 1, max = 64))]

@@ -8,15 +8,26 @@ const UUID: &str = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
 /// `field` of a spec stays as it was created: it can be neither set nor cleared nor changed. Written at the level of
 /// the spec, because a rule at the field itself is not asked when the field comes or goes.
 pub(crate) fn fixed(field: &str, advice: &str) -> Rule {
-    Rule::new(same(field)).message(&*format!(
-        "{field} cannot be set, cleared or changed after creation; {advice}"
-    ))
+    Rule::new(same(field))
+        .message(&*format!(
+            "{field} cannot be set, cleared or changed after creation; {advice}"
+        ))
+        .field_path(format!(".{field}"))
 }
 
 /// CEL: `field` is as it was.
-pub(crate) fn same(field: &str) -> String {
+fn same(field: &str) -> String {
+    same_in("", field)
+}
+
+/// CEL: `field` of the spec is as it was, seen from the object.
+pub(crate) fn same_of_spec(field: &str) -> String {
+    same_in(".spec", field)
+}
+
+fn same_in(at: &str, field: &str) -> String {
     format!(
-        "has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
+        "has(self{at}.{field}) == has(oldSelf{at}.{field}) && (!has(self{at}.{field}) || self{at}.{field} == oldSelf{at}.{field})"
     )
 }
 
@@ -36,6 +47,11 @@ pub(crate) fn block_of(kind: &str) -> Rule {
     ))
 }
 
+/// The block of an operation, which never changes.
+pub(crate) fn fixed_block(block: &str) -> Rule {
+    fixed(block, "create another TalosOperation")
+}
+
 /// A release such as v1.14.3.
 pub(crate) fn version(example: &str) -> Rule {
     Rule::new("self.matches('^v[0-9]+[.][0-9]+[.][0-9]+(-[0-9A-Za-z.-]+)?$')")
@@ -47,6 +63,34 @@ pub(crate) fn machine_name() -> Rule {
     Rule::new(format!("self.matches('{UUID}')")).message(
         "must be the name of a TalosMachine: its lower-case UUID, as \"kubectl get talosmachines\" shows it",
     )
+}
+
+/// Five fields of cron, each a list of values, ranges and steps.
+pub(crate) fn cron() -> Rule {
+    let months = "0?[1-9]|1[0-2]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec";
+    let days = "[0-7]|sun|mon|tue|wed|thu|fri|sat";
+    let fields = [
+        "[0-5]?[0-9]",
+        "[01]?[0-9]|2[0-3]",
+        "0?[1-9]|[12][0-9]|3[01]",
+        months,
+        days,
+    ]
+    .map(|value| {
+        let part = format!("([*]|({value})(-({value}))?)(/[1-9][0-9]?)?");
+        format!("{part}(,{part})*")
+    });
+    Rule::new(format!("self.matches('(?i)^{}$')", fields.join(" "))).message(
+        "must be the five fields of cron (minute, hour, day of month, month, day of week), such as \"0 3 * * *\" for every day at three",
+    )
+}
+
+/// A size as Talos reads it.
+pub(crate) fn size(relative: &str, example: &str) -> Rule {
+    Rule::new(format!(
+        "self.matches('^[0-9]+([.][0-9]+)?([kKMGTP]i?B|B{relative})$')"
+    ))
+    .message(&*format!("must be a size such as {example}"))
 }
 
 /// A list of names of machines.
@@ -70,5 +114,25 @@ pub(crate) fn duration(least: &str, most: &str, example: &str) -> Rule {
     ))
     .message(&*format!(
         "must be a duration from {least} to {most} in hours, minutes and seconds, such as {example}"
+    ))
+}
+
+/// A DNS name in lower case.
+pub(crate) fn dns_name(example: &str) -> Rule {
+    Rule::new(
+        "self.matches('^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$')",
+    )
+    .message(&*format!(
+        "must be a name of lower-case letters, digits, dashes and dots, such as {example}"
+    ))
+}
+
+/// PEM blocks of one label, and certainly no private key.
+pub(crate) fn pem(label: &str, what: &str) -> Rule {
+    Rule::new(format!(
+        "self.trim().startsWith('-----BEGIN {label}-----') && !self.contains('PRIVATE KEY')"
+    ))
+    .message(&*format!(
+        "must be {what} in PEM (-----BEGIN {label}-----), and no private key"
     ))
 }

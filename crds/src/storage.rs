@@ -18,13 +18,34 @@ use serde::{Deserialize, Serialize};
     category = "ichor",
     derive = "PartialEq",
     doc = "User volumes on the disks of a cluster's machines, mounted at /var/mnt/NAME. Taking a volume out of the list does not wipe it.",
-    printcolumn(name = "Cluster", type_ = "string", json_path = ".spec.clusterRef.name"),
-    printcolumn(name = "Provisioned", type_ = "integer", json_path = ".status.provisioned"),
+    printcolumn(
+        name = "Cluster",
+        type_ = "string",
+        json_path = ".spec.clusterRef.name"
+    ),
+    printcolumn(
+        name = "Provisioned",
+        type_ = "integer",
+        json_path = ".status.provisioned"
+    ),
     printcolumn(name = "Waiting", type_ = "integer", json_path = ".status.waiting"),
     printcolumn(name = "Failed", type_ = "integer", json_path = ".status.failed"),
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason", priority = 1),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = crate::rules::fixed_cluster("TalosStorage"))]
@@ -43,19 +64,27 @@ pub struct TalosStorageSpec {
 /// A user volume of Talos.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = crate::rules::fixed("filesystem", "take the volume out, wipe it on its machines, then add it again"),
+    validation = crate::rules::fixed("encryption", "take the volume out, wipe it on its machines, then add it again"),
+    validation = Rule::new("has(self.minSize) || has(self.maxSize)").message("a volume needs minSize, maxSize or both"),
+)]
 pub struct UserVolume {
     /// Name of the volume, which is mounted at /var/mnt/NAME: letters, digits and dashes.
-    #[schemars(length(min = 1, max = 34))]
+    #[schemars(length(max = 34))]
+    #[x_kube(validation = Rule::new("self.matches('^[A-Za-z0-9-]+$')").message("must be 1 to 34 letters, digits and dashes"))]
     pub name: String,
     /// The disk that the volume is put on.
     pub disk_selector: VolumeDiskSelector,
     /// Least size, such as 100GiB: a disk with less room is not taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
+    #[x_kube(validation = crate::rules::size("", "100GiB"))]
     pub min_size: Option<String>,
-    /// Greatest size, such as 500GiB; absent for all the room there is.
+    /// Greatest size, such as 500GiB or 80% of the disk; absent for all the room there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
+    #[x_kube(validation = crate::rules::size("|%", "500GiB or 80%"))]
     pub max_size: Option<String>,
     /// Let the volume grow into room that appears later, up to maxSize.
     #[serde(default, skip_serializing_if = "Option::is_none")]

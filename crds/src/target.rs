@@ -30,6 +30,7 @@ pub struct MachineSelector {
     /// Labels with these values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32, "additionalProperties" = {"type": "string", "maxLength": 63}))]
+    #[x_kube(validation = Rule::new("self.all(key, size(key) <= 317)").message("the key of a label has at most 317 characters"))]
     pub match_labels: BTreeMap<String, String>,
     /// Requirements on labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -43,7 +44,7 @@ pub struct MachineSelector {
 #[x_kube(validation = Rule::new("(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)").message("In and NotIn need values; Exists and DoesNotExist take none"))]
 pub struct LabelRequirement {
     /// Key of the label.
-    #[schemars(length(min = 1, max = 316))]
+    #[schemars(length(min = 1, max = 317))]
     pub key: String,
     /// In, NotIn, Exists or DoesNotExist.
     pub operator: LabelOperator,

@@ -84,6 +84,7 @@ async fn decision_9_an_approved_machine_in_the_other_byte_order_is_refused() -> 
             "clusterRef": {"name": "byte-order"}, "approval": "Approved", "role": "worker",
             "identity": {"uuid": SWAPPED, "serial": node.serial(), "macs": node.macs()},
             "endpoint": node.address().to_string(), "hostname": "printed-otherwise", "install": {"disk": "/dev/sda"},
+            "maintenanceFingerprint": "5MyYvGEYNLhaDCqSeI9zIZPmSsO3a7hQnaMsmcjM2aU=",
         },
     });
     cluster.kubectl().apply(&approved.to_string()).await?;

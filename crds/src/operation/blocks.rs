@@ -12,7 +12,7 @@ pub struct TalosUpgrade {
     #[schemars(length(max = 64))]
     #[x_kube(validation = crate::rules::version("v1.14.3"))]
     pub version: String,
-    /// Installer image without a tag or digest, to which the version is added; absent for spec.installImage of the cluster.
+    /// Installer image in place of the cluster's spec.installImage. One without a tag gets the version as its tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub image: Option<String>,
@@ -62,6 +62,10 @@ pub struct EtcdRestore {
 /// Another machine takes the place of a control plane: the new one joins first, then the old one leaves and is wiped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("self.machine != self.replacement").message("replacement must be another machine than the one that goes"),
+    validation = Rule::new("self.confirm == self.machine").message("confirm must be the name of the machine that goes, typed again: the consent to wipe it"),
+)]
 pub struct ReplaceControlPlane {
     /// Name of the TalosMachine that goes.
     #[schemars(length(max = 36))]

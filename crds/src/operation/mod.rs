@@ -26,6 +26,10 @@ use serde::{Deserialize, Serialize};
     shortname = "to",
     category = "ichor",
     derive = "PartialEq",
+    validation = Rule::new("size(self.metadata.name) <= 63").message("the name of an operation has at most 63 characters: Jobs and labels carry it"),
+    validation = Rule::new("self.spec.kind != 'etcdRestore' || !has(self.status) || !has(self.status.startedAt) || !has(self.spec.paused) || !self.spec.paused || (has(oldSelf.spec.paused) && oldSelf.spec.paused)")
+        .message("an etcd restore that has started cannot be paused: half a restore is no control plane")
+        .field_path(".spec.paused"),
     doc = "Something Ichor does once to a cluster, or to a machine of it: an upgrade, a restore, a shutdown, a reboot, a reset. Operations of a cluster take turns. Deleting one stops what was not begun and takes back nothing that was sent.",
     printcolumn(name = "Cluster", type_ = "string", json_path = ".spec.clusterRef.name"),
     printcolumn(name = "Kind", type_ = "string", json_path = ".spec.kind"),
@@ -36,7 +40,31 @@ use serde::{Deserialize, Serialize};
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = crate::rules::fixed_cluster("TalosOperation"))]
+#[x_kube(
+    validation = crate::rules::fixed_cluster("TalosOperation"),
+    validation = Rule::new("self.kind == oldSelf.kind").message("kind cannot change after creation; create another TalosOperation").field_path(".kind"),
+    validation = crate::rules::block_of("talosUpgrade"),
+    validation = crate::rules::block_of("kubernetesUpgrade"),
+    validation = crate::rules::block_of("ciliumUpgrade"),
+    validation = crate::rules::block_of("etcdRestore"),
+    validation = crate::rules::block_of("replaceControlPlane"),
+    validation = Rule::new("(self.kind in ['reboot', 'reset', 'remove', 'powerOff']) == has(self.node)")
+        .message("kinds reboot, reset, remove and powerOff need the block node, and no other kind may have it"),
+    validation = crate::rules::fixed_block("talosUpgrade"),
+    validation = crate::rules::fixed_block("kubernetesUpgrade"),
+    validation = crate::rules::fixed_block("ciliumUpgrade"),
+    validation = crate::rules::fixed_block("etcdRestore"),
+    validation = crate::rules::fixed_block("replaceControlPlane"),
+    validation = crate::rules::fixed_block("node"),
+    validation = Rule::new("!has(self.etcdRestore) || self.etcdRestore.confirm == self.clusterRef.name")
+        .message("etcdRestore.confirm must be the name of the cluster, typed again: the consent to replace what is in etcd"),
+    validation = Rule::new("!has(self.node) || !(self.kind in ['reset', 'remove']) || (has(self.node.confirm) && (self.node.confirm == self.node.name || (has(self.node.machine) && self.node.confirm == self.node.machine)))")
+        .message("reset and remove need node.confirm: the name of the machine, typed again as in node.name or node.machine"),
+    validation = Rule::new("!has(self.node) || self.kind in ['reset', 'remove'] || !(has(self.node.confirm) || has(self.node.force) || has(self.node.confirmClusterName))")
+        .message("confirm, force and confirmClusterName belong to reset and remove; take them out"),
+    validation = Rule::new("!has(self.node) || !has(self.node.force) || !self.node.force || (has(self.node.confirmClusterName) && self.node.confirmClusterName == self.clusterRef.name)")
+        .message("node.force needs node.confirmClusterName: the name of the cluster, typed again"),
+)]
 pub struct TalosOperationSpec {
     /// Cluster that the operation works on. Never changes.
     pub cluster_ref: LocalReference,

