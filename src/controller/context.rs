@@ -4,7 +4,9 @@ use crate::controller::clusters::Clusters;
 use crate::controller::events::Events;
 use crate::controller::kubernetes::KubernetesAccess;
 use crate::controller::lock::DisruptionLocks;
+use crate::controller::reclaim::Sightings;
 use crate::controller::reclaim::decide::Settings;
+use crate::controller::reclaim::stored::Requests;
 use crate::controller::store::{Cache, Guarded};
 use crate::runtime::fence::Fence;
 use crate::runtime::metrics::Metrics;
@@ -19,6 +21,10 @@ use std::time::Instant;
 pub struct Context {
     /// Ichor's requests.
     pub requests: Api<Guarded<MachineReclaim>>,
+    /// Ichor's requests, whatever their shape.
+    pub requests_raw: Requests,
+    /// Since when this process knows of which reset.
+    pub sightings: Sightings,
     /// Ichor's requests, for statuses.
     pub statuses: Api<MachineReclaim>,
     /// Clusters, for statuses.

@@ -1,11 +1,12 @@
 //! The Kubernetes API of a managed cluster, as its `kubernetesAccess` says (DESIGN sections 3 and 18, decision 12).
 
 use crate::controller::clusters::Managed;
+use crate::controller::endpoint;
 use crate::runtime::clock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ichor_certs::mint::kubernetes_admin;
-use ichor_crds::{AccessMode, NodeAddress};
+use ichor_crds::AccessMode;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, Preconditions};
 use kube::config::AuthInfo;
@@ -96,7 +97,7 @@ impl KubernetesAccess {
             cluster: cluster.name.clone(),
             why,
         };
-        let endpoint = || AccessRefused::Endpoint(cluster.name.clone());
+        let refused = || AccessRefused::Endpoint(cluster.name.clone());
         let ca = cluster
             .bundle
             .kubernetes_ca(now)
@@ -107,27 +108,23 @@ impl KubernetesAccess {
             .spec
             .endpoint
             .parse()
-            .map_err(|_| endpoint())?;
-        if url.scheme_str() != Some("https") || !self.may_dial(&url) {
-            return Err(endpoint());
+            .map_err(|_| refused())?;
+        let host = url.host().unwrap_or_default();
+        if url.scheme_str() != Some("https")
+            || !endpoint::may_dial(host, self.allow_local_addresses)
+        {
+            return Err(refused());
         }
         let mut config = Config::new(url);
         config.root_cert = Some(vec![ca.certificate_der().to_vec()]);
         config.connect_timeout = Some(PATIENCE);
-        config.read_timeout = Some(PATIENCE);
-        config.write_timeout = Some(PATIENCE);
         config.auth_info = AuthInfo {
             client_certificate_data: Some(STANDARD.encode(admin.certificate_pem())),
             client_key_data: Some(STANDARD.encode(admin.key_pem().as_bytes()).into()),
             ..AuthInfo::default()
         };
-        Client::try_from(config).map_err(|error| bundle(error.to_string()))
-    }
-
-    fn may_dial(&self, url: &http::Uri) -> bool {
-        let host = url.host().unwrap_or_default();
-        let local = host.parse::<NodeAddress>().is_ok_and(NodeAddress::is_local);
-        self.allow_local_addresses || !local
+        endpoint::client(&config, self.allow_local_addresses)
+            .map_err(|error| bundle(error.to_string()))
     }
 }
 
@@ -202,6 +199,9 @@ impl Nodes {
     ) -> Result<T, AccessRefused> {
         match tokio::time::timeout(PATIENCE, call).await {
             Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) if endpoint::is_local(&error) => {
+                Err(AccessRefused::Endpoint(self.cluster.clone()))
+            }
             Ok(Err(error)) => {
                 tracing::info!(cluster = %self.cluster, %error, "a Node could not be read or deleted");
                 Err(AccessRefused::Unavailable(self.cluster.clone()))

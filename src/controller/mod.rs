@@ -4,6 +4,7 @@ mod args;
 mod cluster;
 mod clusters;
 mod context;
+mod endpoint;
 mod events;
 mod kubernetes;
 mod lock;

@@ -90,6 +90,8 @@ impl Reconcilers {
         let dialling = dialling(&self.args, &self.leader);
         let context = Arc::new(Context {
             requests: context::api_guarded(client, namespace),
+            requests_raw: reclaim::stored::requests(client.clone(), namespace),
+            sightings: reclaim::Sightings::default(),
             statuses: context::api(client, namespace),
             cluster_statuses: context::api(client, namespace),
             machines_live: context::api_guarded(client, namespace),

@@ -6,7 +6,7 @@
 
 use crate::controller::events::Events;
 use crate::runtime::metrics::Metrics;
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use kube::core::DeserializeGuard;
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, Event};
@@ -132,13 +132,22 @@ impl<K: Kind> Feeder<K> {
     /// When the watch ends, which it does not by itself.
     pub async fn run(
         mut self,
-        mut on: impl FnMut(Change<K>) + Send,
+        on: impl FnMut(Change<K>) + Send,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
         let config = watch::Config::default()
             .page_size(PAGE)
             .timeout(WATCH_SECONDS);
         let stream = watcher::watcher(self.api.clone(), config).default_backoff();
+        self.follow(stream, on, stop).await
+    }
+
+    async fn follow(
+        &mut self,
+        stream: impl Stream<Item = watcher::Result<Event<Guarded<K>>>> + Send,
+        mut on: impl FnMut(Change<K>) + Send,
+        stop: CancellationToken,
+    ) -> anyhow::Result<()> {
         let mut stream = std::pin::pin!(stream);
         let mut before: Vec<Arc<Guarded<K>>> = Vec::new();
         loop {
@@ -158,6 +167,9 @@ impl<K: Kind> Feeder<K> {
             if matches!(event, Event::Init) {
                 before = self.store.state();
             }
+            if let Some(old) = self.replaced_by(&event) {
+                self.gone((*old).clone(), &mut on);
+            }
             self.writer.apply_watcher_event(&event);
             match event {
                 Event::Apply(object) | Event::InitApply(object) => {
@@ -174,6 +186,16 @@ impl<K: Kind> Feeder<K> {
                 Event::Init => {}
             }
         }
+    }
+
+    /// What an event's object takes the name of: it went while nothing was heard (a list after a broken watch), and
+    /// whoever works on it has to know before its name means another.
+    fn replaced_by(&self, event: &Event<Guarded<K>>) -> Option<Arc<Guarded<K>>> {
+        let (Event::Apply(new) | Event::InitApply(new)) = event else {
+            return None;
+        };
+        let old = self.store.get(&ObjectRef::from_obj(new))?;
+        (old.meta().uid != new.meta().uid).then_some(old)
     }
 
     async fn applied(&mut self, object: Guarded<K>, on: &mut impl FnMut(Change<K>)) {
@@ -239,5 +261,67 @@ impl SpecChanges {
     /// Forgets an object that is gone.
     pub fn forget(&mut self, object: &impl ResourceExt) {
         self.0.remove(&object.name_any());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ichor_crds::{MachineReclaim, MachineReclaimSpec};
+
+    fn request(uid: &str) -> Guarded<MachineReclaim> {
+        let mut request = MachineReclaim::new("reclaim-1", MachineReclaimSpec::default());
+        request.metadata.namespace = Some("ichor-system".to_owned());
+        request.metadata.uid = Some(uid.to_owned());
+        DeserializeGuard(Ok(request))
+    }
+
+    /// Deleted and created again under its name while the watch was broken: the old one is told as gone, and first.
+    #[tokio::test]
+    async fn an_object_made_again_under_its_name_is_another_one() {
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
+        let nowhere = kube::Config::new("https://127.0.0.1:1".parse().expect("a URL"));
+        let client = kube::Client::try_from(nowhere).expect("a client");
+        let (mut feeder, cache) = Feeder::<MachineReclaim>::new(
+            Api::namespaced(client.clone(), "ichor-system"),
+            "test",
+            Events::new(client, "test".to_owned()),
+            Metrics::register(&mut prometheus_client::registry::Registry::default()),
+        );
+        let listed = |uid| [Event::Init, Event::InitApply(request(uid)), Event::InitDone];
+        let events = [
+            listed("one").to_vec(),
+            listed("one").to_vec(),
+            listed("two").to_vec(),
+            vec![Event::Apply(request("three"))],
+        ];
+        let stream = futures::stream::iter(events.concat().into_iter().map(Ok));
+        let mut seen = Vec::new();
+        let on = |change: Change<MachineReclaim>| {
+            seen.push(match change {
+                Change::Applied(object) => ("applied", object.metadata.uid.clone()),
+                Change::Gone(object) => ("gone", object.metadata.uid.clone()),
+            });
+        };
+        let ended = feeder.follow(stream, on, CancellationToken::new()).await;
+        assert!(ended.is_err(), "the stream of the test ends");
+        let seen: Vec<String> = seen
+            .into_iter()
+            .map(|(what, uid)| format!("{what} {}", uid.unwrap_or_default()))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                "applied one",
+                "applied one",
+                "gone one",
+                "applied two",
+                "gone two",
+                "applied three"
+            ]
+        );
+        assert_eq!(cache.all().len(), 1);
     }
 }

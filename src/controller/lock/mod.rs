@@ -6,6 +6,7 @@
 
 mod transition;
 
+use crate::controller::reclaim::stored::{self, Requests};
 use crate::runtime::clock;
 use crate::runtime::elector::{Attempt, Holder};
 use crate::runtime::fence::Fence;
@@ -63,6 +64,7 @@ struct DisruptionLease {
 #[derive(Debug)]
 pub struct DisruptionLocks {
     client: ClientInNamespace,
+    requests: Requests,
     process: String,
     settings: Settings,
     leases: Mutex<HashMap<(String, Purpose), DisruptionLease>>,
@@ -83,6 +85,7 @@ impl DisruptionLocks {
     /// Locks in the name of the process called `process`.
     pub fn new(client: Client, namespace: String, process: String, settings: Settings) -> Self {
         Self {
+            requests: stored::requests(client.clone(), &namespace),
             client: ClientInNamespace { client, namespace },
             process,
             settings,
@@ -99,7 +102,7 @@ impl DisruptionLocks {
         cluster: &str,
         purpose: &Purpose,
     ) -> Result<Fence, Blocked> {
-        if let Some(by) = transition::other(self.api(), purpose, cluster).await? {
+        if let Some(by) = transition::other(&self.requests, purpose, cluster).await? {
             return Err(Blocked::Transitioning {
                 cluster: cluster.to_owned(),
                 by,
@@ -255,10 +258,6 @@ impl DisruptionLocks {
             held: false,
             until: None,
         }
-    }
-
-    fn api(&self) -> transition::Reclaims {
-        Api::namespaced(self.client.client.clone(), &self.client.namespace)
     }
 }
 

@@ -2,39 +2,29 @@
 //! another process recorded a moment ago.
 
 use super::Purpose;
+use crate::controller::reclaim::stored::{self, Requests, Stored};
 use ichor_crds::{MachineReclaim, MachineRole};
-use kube::Api;
-use kube::api::ListParams;
-use kube::core::DeserializeGuard;
+use kube::ResourceExt;
 
-pub(super) type Reclaims = Api<DeserializeGuard<MachineReclaim>>;
-
-/// Requests per page.
-const PAGE: u32 = 500;
-
-/// What else is taking a control plane away from `cluster`, if anything is.
+/// What else is taking a control plane away from `cluster`, if anything is. A recorded reset that cannot be decoded may be of
+/// any cluster.
 pub(super) async fn other(
-    api: Reclaims,
+    api: &Requests,
     purpose: &Purpose,
     cluster: &str,
 ) -> Result<Option<String>, kube::Error> {
-    let mut page = ListParams::default().limit(PAGE);
-    loop {
-        let list = api.list(&page).await?;
-        let found = list
-            .items
-            .iter()
-            .filter_map(|request| request.0.as_ref().ok())
-            .find(|request| is_other(request, purpose) && is_in_transition(request, cluster));
-        if let Some(request) = found {
-            let name = request.metadata.name.clone().unwrap_or_default();
-            return Ok(Some(format!("machinereclaim/{name}")));
-        }
-        match list.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => page.continue_token = Some(token),
-            None => return Ok(None),
-        }
-    }
+    let found = stored::all(api)
+        .await?
+        .into_iter()
+        .find_map(|stored| match stored {
+            Stored::Known(request) => (is_other(&request, purpose)
+                && is_in_transition(&request, cluster))
+            .then(|| format!("machinereclaim/{}", request.name_any())),
+            Stored::Unreadable(name) => {
+                Some(format!("machinereclaim/{name}, which cannot be decoded,"))
+            }
+        });
+    Ok(found)
 }
 
 fn is_other(request: &MachineReclaim, purpose: &Purpose) -> bool {

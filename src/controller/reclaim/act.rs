@@ -195,6 +195,7 @@ pub(super) async fn write(
             .await;
     }
     if fresh.phase.is_final() && !old.phase.is_final() {
+        context.sightings.forget(&purpose(request).uid);
         context.metrics.reclaim_ended(&format!("{:?}", fresh.phase));
     }
     Ok(written)

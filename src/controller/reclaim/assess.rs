@@ -75,7 +75,13 @@ pub fn assess(case: &Case) -> Assessment {
 /// "… is refused unless --force and the typed cluster name" (record 0136, "Quorum").
 fn force(case: &Case, assessment: &mut Assessment, text: &str) {
     let name = cluster_name(case);
-    if case.spec.force == Some(true) {
+    if name.is_empty() {
+        // Nothing that a person could type: an unmanaged machine that tells no name of its cluster.
+        assessment.refusals.push(format!(
+            "{text}. It tells no name of its cluster that could be typed, so force does not allow it: reset it with talosctl reset -n {}",
+            case.spec.address
+        ));
+    } else if case.spec.force == Some(true) {
         assessment.warnings.push(format!("forced: {text}"));
         assessment.cluster_name_needed = Some(name);
     } else {
@@ -153,8 +159,13 @@ fn certificate_and_cluster_id_agree(case: &Case) -> Option<Verdict> {
         return None;
     }
     let address = &case.spec.address;
+    let says = match &case.facts.inspection.cluster_id {
+        Some(id) => format!("says that it belongs to another cluster, of ID {id}"),
+        None => "does not say to which cluster it belongs".to_owned(),
+    };
     Some(Verdict::Refuse(format!(
-        "{address} shows a certificate of cluster {cluster} and says that it belongs to another cluster ID. Look at it with talosctl get info -n {address}"
+        "{address} shows a certificate of cluster {cluster} and {says}, so it is neither its orphan nor a stranger. \
+         Look at it with talosctl get info -n {address}; talosctl reset -n {address} wipes it all the same"
     )))
 }
 
@@ -193,10 +204,15 @@ fn cluster_silent_needs_force_ungraceful(case: &Case) -> Option<Verdict> {
 /// "a removal that would … remove the last control plane is refused unless --force and the typed cluster name".
 fn last_control_plane(case: &Case) -> Option<Verdict> {
     (effect(case) == Effect::Last).then(|| {
+        let name = cluster_name(case);
+        let cluster = if name.is_empty() {
+            "its cluster"
+        } else {
+            &name
+        };
         Verdict::Forced(format!(
-            "{} is the last control plane of {}: wiping it ends the cluster",
-            case.spec.address,
-            cluster_name(case)
+            "{} is the last control plane of {cluster}: wiping it ends the cluster",
+            case.spec.address
         ))
     })
 }

@@ -130,9 +130,16 @@ fn section_5_the_ca_decides_whatever_cluster_id_a_machine_claims() {
     let mut facts = orphan();
     facts.cluster_id_agrees = false;
     let said = judge(&spec(), &facts, &[]);
+    let text = said.refusals.concat();
     assert!(
-        said.refusals.concat().contains("another cluster ID"),
+        text.contains("does not say to which cluster") && text.contains("talosctl reset"),
         "{said:?}"
+    );
+    facts.inspection.cluster_id = Some("other".to_owned());
+    let text = judge(&spec(), &facts, &[]).refusals.concat();
+    assert!(
+        text.contains("another cluster, of ID other") && text.contains("talosctl reset"),
+        "{text}"
     );
 
     let mut facts = orphan();
@@ -187,6 +194,31 @@ fn record_0136_quorum_and_the_last_control_plane_need_force_and_the_typed_name()
         assert_eq!(said.refusals, Vec::<String>::new(), "{what}");
         assert_eq!(said.cluster_name_needed.as_deref(), Some("prod"), "{what}");
         assert!(said.warnings.concat().contains(text), "{what}: {said:?}");
+    }
+}
+
+/// There is nothing to type, so the refusal says what does work.
+#[test]
+fn force_needs_a_name_that_can_be_typed() {
+    let mut facts = control_plane(&[("a", true)]);
+    (
+        facts.inspection.managed_cluster,
+        facts.inspection.cluster_name,
+    ) = (None, None);
+    for force in [None, Some(true)] {
+        let asked = MachineReclaimSpec {
+            cluster_ref: None,
+            force,
+            ..spec()
+        };
+        let said = judge(&asked, &facts, &[]);
+        assert!(
+            said.refusals
+                .concat()
+                .contains("talosctl reset -n 10.5.0.7"),
+            "{said:?}"
+        );
+        assert_eq!(said.cluster_name_needed, None);
     }
 }
 

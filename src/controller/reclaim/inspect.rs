@@ -139,15 +139,17 @@ async fn owner(
                 .push((cluster.bundle.cluster_id().to_owned(), cluster.name));
         }
     }
-    // A cluster whose bundle cannot be read can vouch for nobody: its machine is no stranger for that.
-    let own = unreadable
-        .into_iter()
-        .find(|(_, id)| id.is_some() && id.as_deref() == claimed);
+    // A cluster whose bundle cannot be read can vouch for nobody: its machine is no stranger for that. Where its ID was never
+    // seen either, it is the request that names it.
+    let own = unreadable.into_iter().find(|(name, id)| match id {
+        Some(id) => Some(id.as_str()) == claimed,
+        None => Some(name) == named,
+    });
     match own {
         Some((name, _)) if owner.cluster.is_none() => Err(Trouble::Wait(super::decide::Wait::new(
             reason::SECRETS_BUNDLE_UNAVAILABLE,
             format!(
-                "{} says that it belongs to cluster {name}, whose secrets bundle cannot be read, so that it cannot be checked",
+                "{} may belong to cluster {name}, whose secrets bundle cannot be read, so that it cannot be checked",
                 spec.address
             ),
         ))),
@@ -178,17 +180,13 @@ async fn look_at_node(
     facts: &mut Facts,
 ) {
     let seen = &facts.inspection;
-    let Some(name) = node::name_of(seen) else {
+    let Some(hostname) = node::name_of(seen) else {
         return;
     };
-    if node_name.is_some_and(|actual| actual != name) {
-        let view = node_name.map(|actual| NodeView {
-            name: clip(actual, 253),
-            matches: false,
-        });
-        facts.inspection.node = view;
-        return;
-    }
+    // A custom nodeName: the Node that will be left is the one to show.
+    let name = node_name
+        .filter(|name| node::is_node_name(name))
+        .map_or_else(|| hostname.clone(), |name| clip(name, 253));
     let uuid = seen.identity.system_uuid();
     let found = match context.kubernetes.nodes(own) {
         Ok(nodes) => nodes.get(&name).await,
@@ -197,11 +195,8 @@ async fn look_at_node(
     match found {
         Ok(found) => {
             facts.inspection.node = found.map(|found| NodeView {
+                matches: name == hostname && is_of(uuid, &found.system_uuid),
                 name,
-                matches: uuid.is_some_and(|uuid| {
-                    let actual = found.system_uuid.parse::<SystemUuid>();
-                    uuid.is_distinctive() && actual.is_ok_and(|actual| uuid.same_board(actual))
-                }),
             });
         }
         Err(error) => {
@@ -210,6 +205,13 @@ async fn look_at_node(
             ));
         }
     }
+}
+
+fn is_of(machine: Option<SystemUuid>, system_uuid: &str) -> bool {
+    machine.is_some_and(|machine| {
+        let node = system_uuid.parse::<SystemUuid>();
+        machine.is_distinctive() && node.is_ok_and(|node| machine.same_board(node))
+    })
 }
 
 /// The identity, cut to what a status can hold; both sides of every comparison come through here.

@@ -14,10 +14,14 @@ mod node;
 mod observe;
 mod quorum;
 mod reset;
+mod sightings;
 mod status;
+pub mod stored;
 mod trouble;
 mod watch;
 mod watching;
+
+pub use sightings::Sightings;
 
 use crate::controller::context::Context;
 use crate::controller::lock::Purpose;
@@ -75,6 +79,7 @@ fn ended(context: &Context, name: &str) -> Option<Duration> {
 /// A request was deleted: what was sent is not recalled, and an Event says so (DESIGN section 18, decision 15). There is no
 /// finalizer, so that a request can always be deleted.
 pub async fn deleted(context: &Context, request: &MachineReclaim) {
+    context.sightings.forget(&purpose(request).uid);
     let status = request.status.clone().unwrap_or_default();
     let gone = left_the_cluster(&status);
     let Some(record) = status.reset.filter(|_| !status.phase.is_final()) else {

@@ -87,6 +87,9 @@ pub fn decide(request: &MachineReclaim, machine: Option<SystemUuid>, sight: Node
             uid,
             resource_version,
         }
+    } else if let Some(own) = own_name(request, &name) {
+        // The host name is another machine's Node; its own was seen under a custom name.
+        left_under_its_own_name(own, &name)
     } else {
         leave(&format!(
             "Kubernetes node {name} was left, because its system UUID is not this machine's. If it is this machine's all the same: kubectl delete node {name}"
@@ -94,22 +97,34 @@ pub fn decide(request: &MachineReclaim, machine: Option<SystemUuid>, sight: Node
     }
 }
 
+/// The name under which the inspection saw the machine's Node, where that is not its host name.
+fn own_name<'a>(request: &'a MachineReclaim, hostname: &str) -> Option<&'a str> {
+    let seen = request.status.as_ref()?.inspection.as_ref()?;
+    let node = seen.node.as_ref()?;
+    (node.name != hostname).then_some(node.name.as_str())
+}
+
 /// "A hostname that differs from the Kubernetes Node name (a custom nodeName) leaves the Node; the result names
 /// kubectl delete node" (record 0136, "Risks").
 fn missing(request: &MachineReclaim, name: &str) -> NodeStep {
+    if let Some(own) = own_name(request, name) {
+        return left_under_its_own_name(own, name);
+    }
     let status = request.status.as_ref();
     let known = status
         .and_then(|status| status.inspection.as_ref())
         .and_then(|seen| seen.node.as_ref());
     match known {
-        Some(node) if node.name != name => leave(&format!(
-            "Kubernetes node {0} was left, because it has not the machine's host name {name}: kubectl delete node {0}",
-            node.name
-        )),
         // Deleted by whoever was here before and could not say so any more, or by a person.
         Some(node) if node.matches => leave(&format!("Kubernetes node {name} is gone")),
         _ => leave(&format!("there is no Kubernetes node {name}")),
     }
+}
+
+fn left_under_its_own_name(own: &str, hostname: &str) -> NodeStep {
+    leave(&format!(
+        "Kubernetes node {own} was left, because it has not the machine's host name {hostname}: kubectl delete node {own}"
+    ))
 }
 
 fn leave(words: &str) -> NodeStep {
@@ -159,7 +174,7 @@ pub fn name_of(seen: &ReclaimInspection) -> Option<String> {
 
 /// Whether a text can be the name of a Node (RFC 1123 subdomain): what a machine calls itself goes into the path of a
 /// request.
-fn is_node_name(name: &str) -> bool {
+pub fn is_node_name(name: &str) -> bool {
     let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
     edge(name.chars().next()) && edge(name.chars().next_back()) && name.chars().all(inner)

@@ -112,6 +112,10 @@ fn record_0136_a_custom_node_name_leaves_the_node_and_names_the_command() {
     });
     let left = words(decide(&custom, UUID.parse().ok(), missing()));
     assert!(left.contains("kubectl delete node rack-4-slot-2"), "{left}");
+    // The host name is another machine's: that one's Node is not what is left.
+    let left = words(decide(&custom, UUID.parse().ok(), found(OTHER)));
+    assert!(left.contains("kubectl delete node rack-4-slot-2"), "{left}");
+    assert!(!left.contains("kubectl delete node worker-7"), "{left}");
     let plain = request(Some(UUID), |_| {});
     assert_eq!(
         words(decide(&plain, UUID.parse().ok(), missing())),

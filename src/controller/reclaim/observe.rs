@@ -3,23 +3,21 @@
 use super::decide::{Snapshot, Wait};
 use super::facts::{ApprovedMachine, Rival};
 use super::inspect::{self, Source};
+use super::stored::{self, Stored};
 use super::trouble::Trouble;
 use super::watching::Sight;
 use crate::controller::context::Context;
 use crate::controller::store::Guarded;
 use crate::runtime::clock;
+use ichor_certs::Role;
 use ichor_crds::conditions::reclaim as reason;
 use ichor_crds::{
-    Approval, IdentityMatch, MachineReclaim, NodeAddress, ResetRecord, SystemUuid, TalosMachine,
+    IdentityMatch, MachineReclaim, NodeAddress, ResetRecord, SystemUuid, TalosMachine,
 };
 use ichor_talos::{Class, Connection, Fingerprint, Kind, TalosError};
 use kube::ResourceExt;
-use kube::api::ListParams;
 use kube::core::DeserializeGuard;
 use std::net::IpAddr;
-
-/// Requests per page.
-const PAGE: u32 = 500;
 
 /// The snapshot of one reconcile; `None` when the request is gone or cannot be decoded.
 pub async fn snapshot(context: &Context, name: &str) -> Result<Option<Snapshot>, Trouble> {
@@ -41,21 +39,19 @@ pub async fn snapshot(context: &Context, name: &str) -> Result<Option<Snapshot>,
 
 /// The other requests, read live: right before the record a cache is not enough (FAULTS 18).
 pub async fn rivals_live(context: &Context) -> Result<Vec<Rival>, Trouble> {
-    let mut page = ListParams::default().limit(PAGE);
-    let mut rivals = Vec::new();
-    loop {
-        let list = context.requests.list(&page).await?;
-        rivals.extend(
-            list.items
-                .iter()
-                .filter_map(|request| request.0.as_ref().ok())
-                .map(Rival::of),
-        );
-        match list.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => page.continue_token = Some(token),
-            None => return Ok(rivals),
-        }
-    }
+    let all = stored::all(&context.requests_raw).await?.into_iter();
+    all.map(|stored| match stored {
+        Stored::Known(request) => Ok(Rival::of(&request)),
+        Stored::Unreadable(name) => Err(Trouble::Wait(Wait::new(
+            reason::NOT_READY,
+            format!(
+                "MachineReclaim {name} has a recorded reset and cannot be decoded, so whether it acts on this machine is not known; \
+                 when its machine is done: kubectl delete machinereclaim {name} -n {}",
+                context.namespace
+            ),
+        ))),
+    })
+    .collect()
 }
 
 /// The approved machines with this UUID in either byte order, read live: a machine may have been approved a moment ago.
@@ -118,16 +114,21 @@ pub async fn sight(
 ) -> Sight {
     let source = inspect::source(context, &request.spec).await.ok();
     let here = Box::pin(at_address(context, source.as_ref(), address)).await;
-    let is_ours = match &here {
-        Sight::Maintenance { identity, .. } | Sight::Configured { identity, .. } => {
-            record.identity.compare(identity) == IdentityMatch::Same
+    let is_ours = |identity| record.identity.compare(identity) == IdentityMatch::Same;
+    match &here {
+        Sight::Maintenance { identity, .. } if is_ours(identity) => here,
+        // On another boot it may be what Ichor itself has made of it since.
+        Sight::Configured {
+            identity, boot_id, ..
+        } if is_ours(identity) && *boot_id == record.boot_id => here,
+        Sight::Configured { identity, .. } if is_ours(identity) => {
+            Box::pin(taken_in(context, record)).await.unwrap_or(here)
         }
-        Sight::Silence | Sight::Unclear => false,
-    };
-    if is_ours {
-        return here;
+        _ => match elsewhere(context, record, address).await {
+            Some(there) => there,
+            None => Box::pin(taken_in(context, record)).await.unwrap_or(here),
+        },
     }
-    elsewhere(context, record, address).await.unwrap_or(here)
 }
 
 async fn at_address(context: &Context, source: Option<&Source>, address: IpAddr) -> Sight {
@@ -184,8 +185,8 @@ fn unseen(error: &TalosError) -> Sight {
 }
 
 /// "A machine that returns at another address completes it when discovery sees the same identity" (DESIGN section 18,
-/// decision 15): a pending TalosMachine with this identity in maintenance mode says where to look. What it says is
-/// read again from the machine itself, under the fingerprint that discovery saw.
+/// decision 15): the TalosMachine with this identity, approved by now or not, says where to look. What it says is read
+/// again from the machine itself, under the fingerprint that discovery saw.
 async fn elsewhere(context: &Context, record: &ResetRecord, not: IpAddr) -> Option<Sight> {
     let places = context
         .machines
@@ -206,9 +207,7 @@ fn place(
     record: &ResetRecord,
     not: IpAddr,
 ) -> Option<(IpAddr, Fingerprint)> {
-    if machine.spec.approval != Approval::Pending
-        || machine.spec.identity.compare(&record.identity) != IdentityMatch::Same
-    {
+    if machine.spec.identity.compare(&record.identity) != IdentityMatch::Same {
         return None;
     }
     let fingerprint = machine
@@ -220,4 +219,49 @@ fn place(
         .ok()?;
     let address = machine.dial_endpoint()?.parse::<NodeAddress>().ok()?.ip();
     (address != not).then_some((address, fingerprint))
+}
+
+/// A machine that was seen by discovery, approved and configured before anybody looked here was back in maintenance mode in
+/// between: its approved TalosMachine says that Ichor configured it after the record, and the machine itself, asked
+/// where that says it is, runs on another boot.
+async fn taken_in(context: &Context, record: &ResetRecord) -> Option<Sight> {
+    let places = context
+        .machines
+        .collect(|machine| configured_since(machine, record));
+    for (address, cluster) in places {
+        let sight = anew(context, &cluster, address).await;
+        if let Some(Sight::TakenIn {
+            identity, boot_id, ..
+        }) = &sight
+            && record.identity.compare(identity) == IdentityMatch::Same
+            && boot_id.is_some()
+            && *boot_id != record.boot_id
+        {
+            return sight;
+        }
+    }
+    None
+}
+
+fn configured_since(machine: &TalosMachine, record: &ResetRecord) -> Option<(IpAddr, String)> {
+    let same = machine.spec.identity.compare(&record.identity) == IdentityMatch::Same;
+    let applied = machine.status.as_ref()?.applied_at.as_ref()?.0;
+    let since = applied > record.recorded_at.as_ref()?.0;
+    let cluster = machine.spec.cluster_ref.as_ref()?.name.clone();
+    let address = machine.dial_endpoint()?.parse::<NodeAddress>().ok()?.ip();
+    (same && since && machine.is_approved()).then_some((address, cluster))
+}
+
+async fn anew(context: &Context, cluster: &str, address: IpAddr) -> Option<Sight> {
+    let cluster = context.clusters.named(cluster)?;
+    let managed = context.clusters.managed(cluster).await.ok()?;
+    let credential = context.clusters.credential(&managed, address, Role::Admin);
+    let connection = context.dialer.connect(address, &credential.ok()?).await;
+    let connection = connection.ok()?;
+    let (identity, boot_id) = tokio::try_join!(connection.identity(), connection.boot_id()).ok()?;
+    Some(Sight::TakenIn {
+        identity: inspect::machine_identity(&identity),
+        address: address.to_string(),
+        boot_id,
+    })
 }

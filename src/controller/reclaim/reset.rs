@@ -17,7 +17,6 @@ use ichor_crds::conditions::reclaim as reason;
 use ichor_crds::{MachineReclaim, ResetRecord};
 use ichor_talos::{Class, Connection, Outcome, ResetRequest, TalosError};
 use kube::ResourceExt;
-use kube::api::PostParams;
 use kube::core::DeserializeGuard;
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ pub(super) async fn reset(
         Some(cluster) => Some(acquire(context, cluster, &purpose).await?),
         None => None,
     };
-    let outcome = under_lock(context, snapshot, lock.as_ref()).await;
+    let outcome = Box::pin(under_lock(context, snapshot, lock.as_ref())).await;
     // What was recorded keeps the lock until the member is gone; nothing else holds up the others.
     if !matches!(outcome, Ok(Sent::Recorded)) {
         context.locks.release(&purpose).await;
@@ -177,20 +176,25 @@ async fn send(
     };
     let held = context.leader.deadline().is_ok() && lock.is_none_or(|lock| lock.deadline().is_ok());
     if !held {
-        let text = "the lease ended before the reset was sent; nothing was sent";
-        let draft = Draft::of(recorded, clock::now()).not_sent(&Wait::new(reason::NOT_READY, text));
-        return Ok(take_back(context, recorded, draft).await);
+        let wait = Wait::new(
+            reason::NOT_READY,
+            "the lease ended before the reset was sent; nothing was sent",
+        );
+        return Ok(take_back(context, recorded, |draft| draft.not_sent(&wait)).await);
     }
     tracing::info!(request = %recorded.name_any(), address = %connection.address(), graceful, "sending the reset");
     context.metrics.reset_sent();
     match connection.reset(ResetRequest { graceful }).await {
         Ok(actor) => {
             tracing::info!(request = %recorded.name_any(), %actor, "the reset was accepted");
-            accepted(context, recorded).await;
+            // Only a note: without it the record says that the answer was not seen.
+            if note(context, recorded, Draft::accepted).await.is_err() {
+                tracing::warn!(request = %recorded.name_any(), "the answer to the reset could not be noted");
+            }
             Ok(Sent::Recorded)
         }
         Err(error) if error.outcome() == Outcome::NotCarriedOut => {
-            Ok(take_back(context, recorded, refused(recorded, &error)).await)
+            Ok(take_back(context, recorded, |draft| refused(draft, &error)).await)
         }
         Err(error) => {
             // A deadline or a broken stream: it may have been carried out, so the record stays (decision 4).
@@ -202,13 +206,12 @@ async fn send(
 
 /// What is busy or not ready will be asked again; what the machine refuses or cannot understand it would refuse again,
 /// so a person has to ask anew.
-fn refused(recorded: &MachineReclaim, error: &TalosError) -> Draft {
+fn refused(draft: Draft, error: &TalosError) -> Draft {
     let why = format!(
         "the reset was not carried out and is not recorded any more: {}",
         error.summary()
     );
-    let draft = Draft::of(recorded, clock::now())
-        .not_sent(&Wait::new(reason::TALOS_CONNECT_FAILED, why.clone()));
+    let draft = draft.not_sent(&Wait::new(reason::TALOS_CONNECT_FAILED, why.clone()));
     match error.class() {
         Class::Refused | Class::Invalid => {
             draft.ended(&Ending::refused(reason::TALOS_CONNECT_FAILED, why))
@@ -219,23 +222,102 @@ fn refused(recorded: &MachineReclaim, error: &TalosError) -> Draft {
 
 /// Takes a record back whose request provably was not carried out (decision 4). Where that cannot be written, the
 /// record stays, and the watch finds the machine running.
-async fn take_back(context: &Context, recorded: &MachineReclaim, draft: Draft) -> Sent {
-    match write(context, recorded, draft.finish()).await {
+async fn take_back(
+    context: &Context,
+    recorded: &MachineReclaim,
+    change: impl Fn(Draft) -> Draft,
+) -> Sent {
+    match note(context, recorded, change).await {
         Ok(_) => Sent::TakenBack,
         Err(_) => Sent::Recorded,
     }
 }
 
-/// Notes that Talos answered. It is only a note: without it the record says that the answer was not seen.
-async fn accepted(context: &Context, recorded: &MachineReclaim) {
-    let mut changed = recorded.clone();
-    changed.status = Some(Draft::of(recorded, clock::now()).accepted().finish());
+/// Writes what became of a record. Whoever changed a label meanwhile made another version of the request: it is read
+/// again, and where the record still is this one, written once more.
+async fn note(
+    context: &Context,
+    recorded: &MachineReclaim,
+    change: impl Fn(Draft) -> Draft,
+) -> Result<MachineReclaim, Trouble> {
+    let put = async |request: &MachineReclaim| {
+        let draft = change(Draft::of(request, clock::now()));
+        Box::pin(write(context, request, draft.finish())).await
+    };
+    let written = put(recorded).await;
+    if !matches!(&written, Err(Trouble::Transient(error)) if is_conflict(error)) {
+        return written;
+    }
     let name = recorded.name_any();
-    let written = context
-        .statuses
-        .replace_status(&name, &PostParams::default(), &changed)
-        .await;
-    if let Err(error) = written {
-        tracing::warn!(request = %name, %error, "the answer to the reset could not be noted");
+    let live: Option<Guarded<MachineReclaim>> = context.requests.get_opt(&name).await?;
+    match live {
+        Some(DeserializeGuard(Ok(live))) if has_record_of(&live, recorded) => put(&live).await,
+        _ => written,
+    }
+}
+
+fn is_conflict(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<kube::Error>();
+    matches!(error, Some(kube::Error::Api(status)) if status.code == 409)
+}
+
+/// Whether this is the same request with the same record, and nobody has ended it.
+fn has_record_of(live: &MachineReclaim, recorded: &MachineReclaim) -> bool {
+    let record = |request: &MachineReclaim| {
+        let status = request.status.as_ref()?;
+        status.reset.clone().filter(|_| !status.phase.is_final())
+    };
+    live.metadata.uid == recorded.metadata.uid
+        && record(live).is_some()
+        && record(live) == record(recorded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ichor_crds::{MachineReclaimSpec, MachineReclaimStatus, ReclaimPhase};
+
+    fn request(uid: &str, phase: ReclaimPhase, boot: Option<&str>) -> MachineReclaim {
+        let mut request = MachineReclaim::new("reclaim-1", MachineReclaimSpec::default());
+        request.metadata.uid = Some(uid.to_owned());
+        request.status = Some(MachineReclaimStatus {
+            phase,
+            reset: boot.map(|boot| ResetRecord {
+                boot_id: Some(boot.to_owned()),
+                ..ResetRecord::default()
+            }),
+            ..MachineReclaimStatus::default()
+        });
+        request
+    }
+
+    #[test]
+    fn a_note_is_written_again_only_where_the_record_is_the_same() {
+        use ReclaimPhase::{AwaitingMaintenance, Failed, Resetting};
+        let mine = request("a", Resetting, Some("boot-1"));
+        let mut labelled = mine.clone();
+        labelled.metadata.resource_version = Some("43".to_owned());
+        for (what, live, want) in [
+            ("a label was set", labelled, true),
+            (
+                "another leader watches",
+                request("a", AwaitingMaintenance, Some("boot-1")),
+                true,
+            ),
+            (
+                "another request of the name",
+                request("b", Resetting, Some("boot-1")),
+                false,
+            ),
+            (
+                "another record",
+                request("a", Resetting, Some("boot-2")),
+                false,
+            ),
+            ("taken back", request("a", Resetting, None), false),
+            ("ended", request("a", Failed, Some("boot-1")), false),
+        ] {
+            assert_eq!(has_record_of(&live, &mine), want, "{what}");
+        }
     }
 }

@@ -140,6 +140,7 @@ impl Draft {
     #[must_use]
     pub fn not_sent(mut self, wait: &Wait) -> Self {
         self.status.reset = None;
+        self.status.progress = None;
         self.status.phase = ReclaimPhase::AwaitingConfirmation;
         self.waiting(wait)
     }
@@ -206,15 +207,20 @@ impl Draft {
 
     /// `Complete` is there from the start, so that `kubectl wait --for=condition=Complete` works.
     fn running(mut self) -> Self {
+        let waiting = waits_for(&self.status).map(str::to_owned);
         let (reason, message) = match self.status.phase {
             ReclaimPhase::Resetting => (reason::RESETTING, "the reset is recorded"),
             ReclaimPhase::AwaitingMaintenance => (
                 reason::AWAITING_MAINTENANCE,
                 "the machine has to come back in maintenance mode",
             ),
-            ReclaimPhase::AwaitingConfirmation => {
-                (reason::AWAITING_CONFIRMATION, "a person has to consent")
-            }
+            ReclaimPhase::AwaitingConfirmation => match waiting.as_deref() {
+                None | Some(reason::AWAITING_CONFIRMATION) => {
+                    (reason::AWAITING_CONFIRMATION, "a person has to consent")
+                }
+                // Consent was given; what is waited for is another thing.
+                Some(other) => (other, "the reset waits; condition Waiting says for what"),
+            },
             _ => (reason::INSPECTING, "the machine has to be looked at"),
         };
         self.set(COMPLETE, false, reason, message);
@@ -238,6 +244,13 @@ impl Draft {
             .conditions
             .retain(|condition| condition.type_ != kind);
     }
+}
+
+/// The reason of what a request waits for.
+fn waits_for(status: &MachineReclaimStatus) -> Option<&str> {
+    let mut all = status.conditions.iter();
+    let waiting = all.find(|condition| condition.type_ == WAITING);
+    waiting.map(|condition| condition.reason.as_str())
 }
 
 fn lines(texts: &[String]) -> Vec<String> {
@@ -334,7 +347,18 @@ fn phase_notice(new: &MachineReclaimStatus, requester: Option<&str>) -> Option<N
         .iter()
         .find(|condition| condition.type_ == COMPLETE);
     let (warning, reason, note) = match new.phase {
-        ReclaimPhase::Pending | ReclaimPhase::Inspecting => return None,
+        ReclaimPhase::Pending => return None,
+        ReclaimPhase::Inspecting => (
+            false,
+            reason::INSPECTING.to_owned(),
+            format!("the machine is being looked at{asked}"),
+        ),
+        // A record that was taken back: nobody has to type anything, and the condition Waiting is told.
+        ReclaimPhase::AwaitingConfirmation
+            if waits_for(new) != Some(reason::AWAITING_CONFIRMATION) =>
+        {
+            return None;
+        }
         ReclaimPhase::AwaitingConfirmation => (
             false,
             reason::AWAITING_CONFIRMATION.to_owned(),

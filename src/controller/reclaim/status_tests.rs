@@ -141,8 +141,38 @@ fn decision_4_a_record_taken_back_leaves_no_trace_of_a_reset() {
     let back = Draft::of(&request(recorded), at(2))
         .not_sent(&wait)
         .finish();
-    assert!(back.reset.is_none());
+    assert!(back.reset.is_none() && back.progress.is_none());
     assert_eq!(back.phase, ReclaimPhase::AwaitingConfirmation);
+}
+
+/// Consent was given: neither the Event nor `Complete` asks for it again.
+#[test]
+fn a_record_taken_back_does_not_ask_for_the_uuid_again() {
+    let recorded = Draft::of(&request(MachineReclaimStatus::default()), at(1))
+        .recorded(ResetRecord::default())
+        .finish();
+    let wait = Wait::new(reason::TALOS_CONNECT_FAILED, "busy");
+    let back = Draft::of(&request(recorded.clone()), at(2))
+        .not_sent(&wait)
+        .finish();
+    let told = notices(&recorded, &back, None);
+    let told: Vec<&str> = told.iter().map(|notice| notice.reason.as_str()).collect();
+    assert_eq!(told, [reason::TALOS_CONNECT_FAILED]);
+    assert_eq!(complete(&back).1, reason::TALOS_CONNECT_FAILED);
+    let asked = Draft::of(&request(back), at(3)).awaiting(&Consent::Missing);
+    assert_eq!(complete(&asked.finish()).1, reason::AWAITING_CONFIRMATION);
+}
+
+#[test]
+fn the_first_look_is_told_with_who_asked() {
+    let old = MachineReclaimStatus::default();
+    let looked = Draft::of(&request(old.clone()), at(1))
+        .inspecting()
+        .finish();
+    let told = notices(&old, &looked, Some("alice"));
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].reason, reason::INSPECTING);
+    assert!(told[0].note.ends_with("; asked for by alice"), "{told:?}");
 }
 
 #[test]

@@ -32,14 +32,18 @@ pub(super) async fn watch(
         return Ok(None);
     };
     keep_lock(context, request, &status).await;
-    let sight = observe::sight(context, request, &record, address(&request.spec)?).await;
+    let address = address(&request.spec)?;
+    let sight = Box::pin(observe::sight(context, request, &record, address)).await;
     let now = clock::now();
+    let recorded_at = record.recorded_at.as_ref().map(|at| at.0);
+    let known = context.sightings.age(&purpose(request).uid, recorded_at);
     let outlook = watching::judge(
         &request.spec,
         &record,
         status.progress.as_ref(),
         &sight,
         now,
+        known,
         &context.settings,
     );
     match outlook {

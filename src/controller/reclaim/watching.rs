@@ -8,6 +8,7 @@ use ichor_crds::{
 use ichor_talos::Stage;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
+use std::time::Duration;
 
 /// What one look at the machine gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,15 @@ pub enum Sight {
         /// Where.
         address: String,
         /// Its boot ID, where maintenance mode gives one.
+        boot_id: Option<String>,
+    },
+    /// A machine answered that Ichor configured after the record.
+    TakenIn {
+        /// Who it is.
+        identity: MachineIdentity,
+        /// Where.
+        address: String,
+        /// Its boot ID.
         boot_id: Option<String>,
     },
     /// Nothing answered.
@@ -52,18 +62,20 @@ pub enum Outlook {
     Failed(Ending),
 }
 
-/// Judges a sight.
+/// Judges a sight. `known` is for how long this process knows of the record: a clock that is ahead of the one that wrote the
+/// record makes nothing late.
 pub fn judge(
     spec: &MachineReclaimSpec,
     record: &ResetRecord,
     progress: Option<&ReclaimProgress>,
     sight: &Sight,
     now: Timestamp,
+    known: Duration,
     settings: &Settings,
 ) -> Outlook {
     let mut progress = progress.cloned().unwrap_or_default();
     let since = record.recorded_at.as_ref().map_or(now, |at| at.0);
-    let age = elapsed(since, now);
+    let age = elapsed(since, now).min(known);
     match sight {
         Sight::Maintenance {
             identity,
@@ -99,8 +111,14 @@ pub fn judge(
                 stopped(&mut progress, now);
             }
         }
+        Sight::TakenIn {
+            identity, address, ..
+        } if is_same(record, identity) => return returned(spec, progress, address, now),
         // Another machine has the address, or none: ours does not answer there.
-        Sight::Maintenance { .. } | Sight::Configured { .. } | Sight::Silence => {
+        Sight::Maintenance { .. }
+        | Sight::Configured { .. }
+        | Sight::TakenIn { .. }
+        | Sight::Silence => {
             stopped(&mut progress, now);
         }
         Sight::Unclear => {}

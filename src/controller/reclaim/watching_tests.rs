@@ -37,6 +37,17 @@ fn look_after(
     sight: &Sight,
     second: i64,
 ) -> Outlook {
+    let known = Duration::from_secs(second.unsigned_abs());
+    look_knowing(record, progress, sight, second, known)
+}
+
+fn look_knowing(
+    record: &ResetRecord,
+    progress: Option<&ReclaimProgress>,
+    sight: &Sight,
+    second: i64,
+    known: Duration,
+) -> Outlook {
     let spec = MachineReclaimSpec {
         address: "10.5.0.7".to_owned(),
         ..MachineReclaimSpec::default()
@@ -49,7 +60,50 @@ fn look_after(
         overdue: Duration::from_secs(1800),
         history: Duration::from_secs(1),
     };
-    judge(&spec, record, progress, sight, at(second), &settings)
+    let now = at(second);
+    judge(&spec, record, progress, sight, now, known, &settings)
+}
+
+/// A replica whose clock is an hour ahead of the one that wrote the record takes over right after it.
+#[test]
+fn decision_1_a_clock_that_is_ahead_makes_nothing_late() {
+    let running = configured("boot-1", Stage::Running);
+    for (known, want) in [
+        (0, None),
+        (119, None),
+        (120, Some(reason::RECORDED_NOT_OBSERVED)),
+    ] {
+        let known = Duration::from_secs(known);
+        let outlook = look_knowing(&record(false), None, &running, 3600, known);
+        assert_eq!(failure(&outlook), want, "{known:?}");
+    }
+    for (known, late) in [(1799, false), (1800, true)] {
+        let known = Duration::from_secs(known);
+        let outlook = look_knowing(&record(true), None, &Sight::Silence, 7200, known);
+        assert!(
+            matches!(outlook, Outlook::Waiting { overdue, .. } if overdue == late),
+            "{known:?}"
+        );
+    }
+}
+
+/// Discovery saw it back, a person approved it and Ichor configured it, all before it was seen here.
+#[test]
+fn decision_15_a_machine_that_ichor_configured_since_was_back() {
+    for (serial, back) in [("5B5RF13", true), ("OTHER", false)] {
+        let sight = Sight::TakenIn {
+            identity: machine(serial),
+            address: "10.5.0.99".to_owned(),
+            boot_id: Some("boot-3".to_owned()),
+        };
+        match look(&record(true), &sight, 60) {
+            Outlook::Returned(progress) => {
+                assert_eq!(progress.returned_address.as_deref(), Some("10.5.0.99"));
+                assert!(back, "{serial}");
+            }
+            outlook => assert!(!back, "{serial}: {outlook:?}"),
+        }
+    }
 }
 
 /// A machine that was back, wiped, and was configured before its Node could be looked at, was wiped all the same.

@@ -7,16 +7,29 @@ use ichor_talos::{Connection, Disk, Volume};
 
 /// The labels that every reset of Ichor names (record 0136; FAULTS 24).
 const WIPED: [&str; 2] = ["STATE", "EPHEMERAL"];
-/// Most entries the CRD takes.
+/// Most entries the CRD takes, of either.
 const KEPT_MAX: usize = 256;
+const WIPED_MAX: usize = 32;
 
 /// What is wiped, and what is kept.
 pub(super) async fn read(
     connection: &Connection,
 ) -> Result<(Vec<String>, Vec<VolumeView>), Trouble> {
     let (volumes, disks) = tokio::try_join!(connection.volumes(), connection.disks())?;
-    let wiped = WIPED.iter().map(|label| (*label).to_owned()).collect();
-    Ok((wiped, kept(&volumes, &disks)))
+    Ok((wiped(&volumes), kept(&volumes, &disks)))
+}
+
+/// The partitions, then the user volumes that are directories: they lie on EPHEMERAL and go with it.
+fn wiped(volumes: &[Volume]) -> Vec<String> {
+    let partitions = WIPED.iter().map(|label| (*label).to_owned());
+    let is_directory = |volume: &&Volume| {
+        volume.name.starts_with("u-") && volume.location.is_empty() && volume.phase == "ready"
+    };
+    let directories = volumes
+        .iter()
+        .filter(is_directory)
+        .map(|volume| printable(&format!("{} (a directory on EPHEMERAL)", volume.name), 256));
+    partitions.chain(directories).take(WIPED_MAX).collect()
 }
 
 /// Volumes that are not wiped, then disks that hold none of the wiped ones.
@@ -85,7 +98,20 @@ mod tests {
             volume("EPHEMERAL", "/dev/sda6", "/dev/sda"),
             volume("u-data", "/dev/nvme1n1p1", "/dev/nvme1n1"),
             volume("/var/log", "", ""),
+            Volume {
+                phase: "ready",
+                ..volume("u-scratch", "", "")
+            },
+            Volume {
+                phase: "waiting",
+                ..volume("u-later", "", "")
+            },
         ];
+        let wiped = wiped(&volumes);
+        assert_eq!(
+            wiped,
+            ["STATE", "EPHEMERAL", "u-scratch (a directory on EPHEMERAL)"]
+        );
         let kept = kept(
             &volumes,
             &[disk("/dev/sda", true), disk("/dev/nvme1n1", false)],
