@@ -42,6 +42,10 @@ bench: ground ## Measure Ichor beside its peers in one run
 	@benches/peer/build.sh
 	@scripts/bench
 
+.PHONY: fuzz
+fuzz: ## Fuzz whatever reads what strangers wrote, ten minutes each (FUZZ_SECONDS, FUZZ_TARGETS)
+	@scripts/fuzz
+
 .PHONY: conformance
 conformance: ground ## Check the rules that hold without the webhook, on the cluster CONFORMANCE_KUBECONFIG names
 	@cargo test --locked --test conformance -- --nocapture
