@@ -55,6 +55,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
+    validation = crate::rules::pem("csr", "CERTIFICATE REQUEST", "one certificate signing request"),
     validation = Rule::new("self.clusterRef == oldSelf.clusterRef && self.role == oldSelf.role && self.reason == oldSelf.reason && self.duration == oldSelf.duration && self.csr == oldSelf.csr")
         .message("only approval can change after creation; create another TalosAccessRequest"),
     validation = Rule::new("self.approval == oldSelf.approval || oldSelf.approval == 'Pending'")
@@ -76,7 +77,6 @@ pub struct TalosAccessRequestSpec {
     pub duration: String,
     /// Certificate signing request in PEM; of it only the public key is used. Never changes.
     #[schemars(length(max = 16_384))]
-    #[x_kube(validation = crate::rules::pem("CERTIFICATE REQUEST", "one certificate signing request"))]
     pub csr: String,
     /// The decision: Pending (default), Approved or Denied. Needs verb "approve", is never the requester's own, and is final.
     #[serde(default)]

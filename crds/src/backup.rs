@@ -110,6 +110,7 @@ pub struct BackupDestination {
 /// A bucket of an S3 service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = crate::rules::pem("caBundle", "CERTIFICATE", "certificates"))]
 pub struct S3Destination {
     /// URL of the service, such as https://s3.eu-central-1.example.com.
     #[schemars(length(max = 512))]
@@ -136,7 +137,6 @@ pub struct S3Destination {
     /// Certificates, in PEM, that the service's certificate is verified with; absent for the public ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 65_536))]
-    #[x_kube(validation = crate::rules::pem("CERTIFICATE", "certificates"))]
     pub ca_bundle: Option<String>,
 }
 

@@ -88,9 +88,11 @@ pub struct TalosClusterSpec {
     pub control_plane: Option<ControlPlaneSettings>,
     /// What to do when a machine's configuration is not the rendered one: "correct" (default) or "warnOnly".
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "DriftPolicy")]
     pub drift_policy: Option<DriftPolicy>,
     /// Who reboots machines that need it: "manual" (default: a person) or "rolling" (Ichor, one at a time).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RebootPolicy")]
     pub reboot_policy: Option<RebootPolicy>,
     /// Where new machines are looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -17,9 +17,11 @@ use serde::{Deserialize, Serialize};
 pub struct CniSettings {
     /// Who provides the pod network: flannel (default, by Talos), cilium (installed by Ichor) or none (somebody else).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "CniProvider")]
     pub provider: Option<CniProvider>,
     /// How a running cluster moves from Talos's own network to Cilium, node by node: disabled (default), manual (each step waits for a person) or automatic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "CniHandover")]
     pub handover: Option<CniHandover>,
     /// Which Cilium, where the provider is cilium.
     #[serde(default, skip_serializing_if = "Option::is_none")]

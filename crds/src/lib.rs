@@ -4,7 +4,8 @@
 //! Nothing here talks to a server. Shapes are checked by the API server through the CRDs that
 //! [`all_crds`] makes; what needs other objects or the caller is the webhook's.
 
-// The documentation of fields is what `kubectl explain` prints: plain words, without Markdown.
+// The documentation of fields is what `kubectl explain` prints: plain words, without Markdown. An optional enum says
+// `schemars(with = ...)`, because the documentation of its type would otherwise take the place of the field's.
 #![allow(rustdoc::bare_urls)]
 
 mod access;

@@ -59,6 +59,7 @@ pub struct TalosMachineSpec {
     pub approval: Approval,
     /// What the machine is in its cluster: controlplane or worker. Needed when approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "MachineRole")]
     pub role: Option<MachineRole>,
     /// SMBIOS UUID, serial and MACs: together they are the machine. Never changes.
     #[x_kube(validation = Rule::new("self == oldSelf").message("the identity of a machine cannot change: another identity is another machine"), validation = crate::rules::identity_uuid())]
@@ -79,8 +80,9 @@ pub struct TalosMachineSpec {
     /// Disk to install to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<Install>,
-    /// Drift policy of this machine in place of the cluster's.
+    /// Drift policy of this machine in place of the cluster's: "correct" or "warnOnly".
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "DriftPolicy")]
     pub drift_policy: Option<DriftPolicy>,
     /// Why upgrades leave this machine alone; empty or absent for no hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,6 +138,7 @@ pub struct MachineNetwork {
     pub interface: Option<String>,
     /// How the link gets its address: dhcp4 (default) or static.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "MachineAddressing")]
     pub addressing: Option<MachineAddressing>,
     /// Static addresses in CIDR notation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

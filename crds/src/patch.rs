@@ -54,8 +54,7 @@ pub struct TalosConfigPatchSpec {
     #[serde(default)]
     #[schemars(range(min = -1000, max = 1000))]
     pub priority: i32,
-    /// The patch as text: a strategic merge patch of Talos (several YAML documents are allowed), or an RFC 6902 JSON patch.
-    /// Over 200 kB it has to be applied with "kubectl apply --server-side".
+    /// The patch as text: a strategic merge patch of Talos (several YAML documents are allowed), or an RFC 6902 JSON patch. Over 200 kB it has to be applied with "kubectl apply --server-side".
     #[schemars(length(min = 1, max = 524_288))]
     pub patch: String,
 }

@@ -176,6 +176,7 @@ pub struct ReclaimInspection {
     pub hostname: Option<String>,
     /// controlplane or worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "MachineRole")]
     pub role: Option<MachineRole>,
     /// Talos version.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -127,12 +127,14 @@ pub(crate) fn dns_name(example: &str) -> Rule {
     ))
 }
 
-/// PEM blocks of one label, and certainly no private key.
-pub(crate) fn pem(label: &str, what: &str) -> Rule {
+/// A field holds PEM blocks of one label, and certainly no private key. Asked at the level above the field: a refusal at
+/// the field itself would print what was pasted.
+pub(crate) fn pem(field: &str, label: &str, what: &str) -> Rule {
     Rule::new(format!(
-        "self.trim().startsWith('-----BEGIN {label}-----') && !self.contains('PRIVATE KEY')"
+        "!has(self.{field}) || (self.{field}.trim().startsWith('-----BEGIN {label}-----') && !self.{field}.contains('PRIVATE KEY'))"
     ))
     .message(&*format!(
         "must be {what} in PEM (-----BEGIN {label}-----), and no private key"
     ))
+    .field_path(format!(".{field}"))
 }

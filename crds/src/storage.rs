@@ -91,6 +91,7 @@ pub struct UserVolume {
     pub grow: Option<bool>,
     /// Filesystem: xfs (default) or ext4. Never changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "VolumeFilesystem")]
     pub filesystem: Option<VolumeFilesystem>,
     /// Encrypt the volume. Never changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

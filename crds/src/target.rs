@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 pub struct MachineTarget {
     /// Only machines of this role: controlplane or worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "MachineRole")]
     pub role: Option<MachineRole>,
     /// Only these machines, by the names of their TalosMachines (lower-case UUIDs).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
     printcolumn(name = "Cluster", type_ = "string", json_path = ".spec.clusterRef.name"),
     printcolumn(name = "Kind", type_ = "string", json_path = ".spec.kind"),
     printcolumn(name = "Machine", type_ = "string", json_path = ".spec.node.name"),
+    printcolumn(name = "Version", type_ = "string", json_path = ".spec.*.version"),
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(name = "Paused", type_ = "boolean", json_path = ".spec.paused", priority = 1),
     printcolumn(name = "Failure", type_ = "string", json_path = ".status.failureReason", priority = 1),

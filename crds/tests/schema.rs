@@ -1,0 +1,178 @@
+//! Every CRD is one that the API server can hold and a person can read: bounded, without null, with a text at each field.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+
+fn schemas() -> Vec<(String, JSONSchemaProps)> {
+    ichor_crds::all_crds()
+        .into_iter()
+        .map(|(_, crd)| (crd.spec.names.kind.clone(), schema(&crd)))
+        .collect()
+}
+
+fn schema(crd: &CustomResourceDefinition) -> JSONSchemaProps {
+    let version = crd.spec.versions.first().expect("a version");
+    let validation = version.schema.clone().expect("a schema");
+    validation.open_api_v3_schema.expect("a schema")
+}
+
+/// Calls `see` with every schema below `schema` and its path. Metadata and conditions are Kubernetes' own shapes.
+fn walk(path: &str, schema: &JSONSchemaProps, see: &mut dyn FnMut(&str, &JSONSchemaProps)) {
+    see(path, schema);
+    for (name, property) in schema.properties.iter().flatten() {
+        walk(&format!("{path}.{name}"), property, see);
+    }
+    match &schema.items {
+        Some(JSONSchemaPropsOrArray::Schema(items)) if !path.ends_with(".conditions") => {
+            walk(&format!("{path}[]"), items, see);
+        }
+        Some(JSONSchemaPropsOrArray::Schemas(_)) => panic!("{path} has items by position"),
+        _ => {}
+    }
+    match &schema.additional_properties {
+        Some(JSONSchemaPropsOrBool::Schema(values)) => walk(&format!("{path}{{}}"), values, see),
+        Some(JSONSchemaPropsOrBool::Bool(true)) => panic!("{path} takes anything"),
+        _ => {}
+    }
+}
+
+fn complaints(judge: impl Fn(&str, &JSONSchemaProps) -> Option<String>) -> Vec<String> {
+    let mut all = Vec::new();
+    for (kind, schema) in schemas() {
+        walk(&kind, &schema, &mut |path, schema| {
+            all.extend(judge(path, schema).map(|complaint| format!("{path}: {complaint}")));
+        });
+    }
+    all
+}
+
+#[test]
+fn every_string_list_and_map_is_bounded() {
+    let unbounded = complaints(|_, schema| {
+        let bounded = match schema.type_.as_deref() {
+            Some("string") => {
+                schema.max_length.is_some()
+                    || schema.enum_.is_some()
+                    || schema.format.as_deref() == Some("date-time")
+            }
+            Some("array") => schema.max_items.is_some(),
+            Some("object") => {
+                schema.additional_properties.is_none() || schema.max_properties.is_some()
+            }
+            Some("integer" | "boolean") => true,
+            _ => false,
+        };
+        (!bounded).then(|| format!("{:?} without a bound", schema.type_))
+    });
+    assert!(unbounded.is_empty(), "{unbounded:#?}");
+}
+
+/// `has()` in a rule means "is there": a null would pass for a value.
+#[test]
+fn nothing_is_nullable() {
+    let nullable = complaints(|_, schema| {
+        let null = schema
+            .enum_
+            .iter()
+            .flatten()
+            .any(|value| value.0.is_null());
+        (null || schema.nullable == Some(true)).then(|| "can be null".to_owned())
+    });
+    assert!(nullable.is_empty(), "{nullable:#?}");
+}
+
+/// What `kubectl explain` prints: whole sentences, without Markdown, in lines that are not broken by hand.
+#[test]
+fn every_field_says_what_it_is() {
+    let unreadable = complaints(|path, schema| {
+        // Values of maps, items of lists and the two halves of an object are explained by what holds them.
+        if path.ends_with("[]") || path.ends_with("{}") {
+            return None;
+        }
+        let text = schema.description.as_deref().unwrap_or_default();
+        let readable = text.ends_with(['.', ')', '"']) && !text.contains(['`', '\n']);
+        let wanted = path.contains('.') && !path.ends_with(".spec") && !path.ends_with(".status");
+        (wanted && !readable).then(|| format!("{text:?}"))
+    });
+    assert!(unreadable.is_empty(), "{unreadable:#?}");
+}
+
+/// The choices of a field are in its text, so that a person need not try them.
+#[test]
+fn every_choice_is_named_in_the_text_of_its_field() {
+    let silent = complaints(|path, schema| {
+        let text = schema.description.as_deref().unwrap_or_default();
+        let missing: Vec<String> = schema
+            .enum_
+            .iter()
+            .flatten()
+            .filter_map(|value| value.0.as_str())
+            .filter(|value| !text.contains(value))
+            .map(str::to_owned)
+            .collect();
+        (path.contains(".spec.") && !missing.is_empty()).then(|| format!("{missing:?} in {text:?}"))
+    });
+    assert!(silent.is_empty(), "{silent:#?}");
+}
+
+/// A refusal says what to do, on one line.
+#[test]
+fn every_rule_has_a_message() {
+    let silent = complaints(|_, schema| {
+        let rules = schema.x_kubernetes_validations.iter().flatten();
+        let silent = rules
+            .filter(|rule| {
+                rule.message
+                    .as_deref()
+                    .is_none_or(|message| message.is_empty() || message.contains('\n'))
+            })
+            .count();
+        (silent > 0).then(|| format!("{silent} rules without a message"))
+    });
+    assert!(silent.is_empty(), "{silent:#?}");
+}
+
+#[test]
+fn every_kind_is_in_the_category_and_has_a_short_name_conditions_and_columns() {
+    for (file, crd) in ichor_crds::all_crds() {
+        let names = &crd.spec.names;
+        assert_eq!(names.categories, Some(vec!["ichor".to_owned()]), "{file}");
+        assert_eq!(names.short_names.as_ref().map(Vec::len), Some(1), "{file}");
+        assert_eq!(file, format!("{}.yaml", names.plural));
+        let version = crd.spec.versions.first().expect("a version");
+        let columns = version.additional_printer_columns.as_deref();
+        let last = columns.and_then(<[_]>::last).map(|column| &*column.name);
+        assert_eq!(last, Some("Age"), "{file}");
+        let schema = schema(&crd);
+        let status = schema.properties.as_ref().and_then(|all| all.get("status"));
+        let status = status.and_then(|status| status.properties.as_ref());
+        let status = status.expect("a status");
+        assert!(status.contains_key("observedGeneration"), "{file}");
+        let conditions = status.get("conditions").expect("conditions");
+        assert_eq!(
+            conditions.x_kubernetes_list_map_keys,
+            Some(vec!["type".to_owned()]),
+            "{file}"
+        );
+    }
+}
+
+/// The types are for everyone who has an object in hand: they bring no runtime and no client.
+#[test]
+fn the_types_need_no_runtime() {
+    let listed = std::process::Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--offline", "--edges=normal", "--prefix=none"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo tree");
+    let text = String::from_utf8_lossy(&listed.stdout);
+    assert!(text.contains("ichor-crds"), "{listed:?}");
+    for line in text.lines() {
+        let name = line.split(' ').next().unwrap_or_default();
+        assert!(
+            !["tokio", "hyper", "tonic", "h2", "tower", "rustls", "kube-client"].contains(&name),
+            "the types bring {line}"
+        );
+    }
+}
