@@ -32,6 +32,7 @@ var commands = map[string]command{
 	"validate":          validateConfig,
 	"check-client-cert": checkClientCert,
 	"dial":              dial,
+	"schema":            schema,
 }
 
 const usage = `usage: oracle COMMAND [flags]; "oracle COMMAND -h" lists the flags
@@ -42,6 +43,7 @@ const usage = `usage: oracle COMMAND [flags]; "oracle COMMAND -h" lists the flag
   validate           a machine configuration, judged as "talosctl validate --mode metal" does
   check-client-cert  a client certificate, judged as a Talos node does
   dial               one call to a node through Talos's own client
+  schema             the fields of all documents and how they merge, as data for Ichor's own patcher
 `
 
 func main() {

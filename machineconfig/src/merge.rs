@@ -1,0 +1,211 @@
+//! Strategic merge, as Talos merges two documents of a kind: what the patch does not name stays, maps merge, lists grow
+//! unless their field is replaced or their items have a merge key, and a value that is empty changes nothing unless the
+//! field tells empty from absent (a pointer in Talos's types).
+
+use crate::decode::below;
+use crate::schema::{self, Keyed, Leaf, Type};
+use crate::{Error, leaf};
+use serde_json::{Map, Value};
+
+type Merged = Result<Option<Value>, Error>;
+
+/// Merges two values of a type. With `whole`, the right one takes the place of the left one.
+pub(crate) fn merge(
+    ty: &Type,
+    left: Option<Value>,
+    right: Option<Value>,
+    whole: bool,
+    path: &str,
+) -> Merged {
+    match ty {
+        Type::Pointer(inner) => match (left, right) {
+            (left, None) => Ok(left),
+            (None, right) => Ok(right),
+            (Some(left), Some(right)) => pointed(inner, left, right, whole, path),
+        },
+        // Talos hands these on as they are in the patch, also when they are not there.
+        Type::Bool | Type::Leaf(Leaf::Cel | Leaf::ByteSize) => Ok(right),
+        Type::Struct(name) => match (left, right) {
+            (None, right) => Ok(right),
+            (left, Some(Value::Object(fields))) if whole && fields.is_empty() => Ok(left),
+            (_, right @ Some(_)) if whole => Ok(right),
+            (left, None) if whole => Ok(left),
+            (Some(left), right) => structs(name, left, right, path).map(Some),
+        },
+        _ => match (left, right) {
+            (left, None) => Ok(left),
+            (left, Some(right)) if is_zero(ty, &right) => Ok(left),
+            (None, right) => Ok(right),
+            (_, right) if whole => Ok(right),
+            (Some(left), Some(right)) => values(ty, left, right, path).map(Some),
+        },
+    }
+}
+
+/// Both pointers point at something: plain values are replaced even by zero.
+fn pointed(ty: &Type, left: Value, right: Value, whole: bool, path: &str) -> Merged {
+    match ty {
+        Type::Text | Type::Int { .. } | Type::Float | Type::Enum(_) => Ok(Some(right)),
+        Type::Leaf(Leaf::DiskMatcher | Leaf::Address | Leaf::AddressPort | Leaf::Prefix) => {
+            Err(fixed(path))
+        }
+        _ => merge(ty, Some(left), Some(right), whole, path),
+    }
+}
+
+fn structs(name: &str, left: Value, right: Option<Value>, path: &str) -> Result<Value, Error> {
+    let (mut left, mut right) = (object(left), right.map(object).unwrap_or_default());
+    for (key, field) in schema::fields(name) {
+        let (old, new) = (left.remove(key), right.remove(key));
+        if let Some(value) = merge(&field.ty, old, new, field.replace, &below(path, key))? {
+            left.insert(key.clone(), value);
+        }
+    }
+    Ok(Value::Object(left))
+}
+
+fn values(ty: &Type, left: Value, right: Value, path: &str) -> Result<Value, Error> {
+    match ty {
+        Type::List(_) => Ok(appended(left, right)),
+        Type::Keyed(name) => match schema::keyed(name) {
+            Some(keyed) => by_key(keyed, left, right, path),
+            None => Ok(right),
+        },
+        Type::Map(of) => {
+            let mut merged = object(left);
+            for (key, new) in object(right) {
+                let old = merged.remove(&key).filter(|it| !it.is_null());
+                let value = match old {
+                    Some(old) => merge(of, Some(old), Some(new), false, &below(path, &key))?,
+                    None => Some(new),
+                };
+                merged.extend(value.map(|value| (key, value)));
+            }
+            Ok(Value::Object(merged))
+        }
+        Type::Args => {
+            let mut merged = object(left);
+            merged.extend(object(right));
+            Ok(Value::Object(merged))
+        }
+        Type::Object | Type::Any => anything(left, right, path),
+        Type::Leaf(Leaf::Url) => Ok(match (left.as_str(), right.as_str()) {
+            (Some(old), Some(new)) => leaf::merge_urls(old, new).into(),
+            _ => right,
+        }),
+        // A size in bytes hides one in percent.
+        Type::Leaf(Leaf::Size) => {
+            let percent = |it: &Value| it.as_str().is_some_and(|it| it.contains('%'));
+            let hidden = percent(&right) && !percent(&left);
+            Ok(if hidden { left } else { right })
+        }
+        _ => Ok(right),
+    }
+}
+
+/// Whether Talos takes the value for one that was not written.
+pub(crate) fn is_zero(ty: &Type, value: &Value) -> bool {
+    match (ty, value) {
+        (Type::Leaf(Leaf::Bytes | Leaf::HardwareAddress), _) => false,
+        (Type::Leaf(Leaf::Duration), Value::String(text)) => text == "0s",
+        (Type::Enum(name), Value::String(text)) => schema::names(name).first() == Some(text),
+        (_, Value::String(text)) => text.is_empty(),
+        (_, Value::Number(number)) => number.as_f64() == Some(0.0),
+        (Type::Args | Type::Object, Value::Object(fields)) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+fn fixed(path: &str) -> Error {
+    Error::Unmergeable {
+        path: path.to_owned(),
+        reason: "Talos cannot change this value in place; delete what it stands in ($patch: delete) in one patch and write it anew in a later one",
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+fn appended(left: Value, right: Value) -> Value {
+    match (left, right) {
+        (Value::Array(mut items), Value::Array(more)) => {
+            items.extend(more);
+            Value::Array(items)
+        }
+        (_, right) => right,
+    }
+}
+
+fn by_key(keyed: &Keyed, left: Value, right: Value, path: &str) -> Result<Value, Error> {
+    let (Value::Array(mut items), Value::Array(more)) = (left, right) else {
+        return Ok(Value::Null);
+    };
+    for new in more {
+        match items.iter_mut().find(|old| same(keyed, old, &new)) {
+            Some(old) if keyed.replace => *old = new,
+            Some(old) => {
+                let path = format!("{path}[]");
+                if let Some(merged) = merge(&keyed.of, Some(old.take()), Some(new), false, &path)? {
+                    *old = merged;
+                }
+            }
+            None => items.push(new),
+        }
+    }
+    Ok(Value::Array(items))
+}
+
+/// Whether two items have the same key: the first that the new one has.
+fn same(keyed: &Keyed, old: &Value, new: &Value) -> bool {
+    let empty = |it: &Value| it.is_null() || it.as_str() == Some("") || it.as_u64() == Some(0);
+    let single = keyed.by.len() == 1;
+    for key in &keyed.by {
+        let (old, new) = (&old[key], &new[key]);
+        if !empty(new) {
+            return old == new;
+        }
+        if single {
+            return empty(old);
+        }
+    }
+    false
+}
+
+/// Merges values without a type. Here their own types must agree.
+fn anything(left: Value, right: Value, path: &str) -> Result<Value, Error> {
+    let differ = |reason| Error::Unmergeable {
+        path: path.to_owned(),
+        reason,
+    };
+    match (left, right) {
+        (Value::Object(mut merged), Value::Object(more)) => {
+            for (key, new) in more {
+                let value = match merged.remove(&key) {
+                    None | Some(Value::Null) => new,
+                    Some(old) => anything(old, new, &below(path, &key))?,
+                };
+                merged.insert(key, value);
+            }
+            Ok(Value::Object(merged))
+        }
+        (left @ Value::Array(_), right @ Value::Array(_)) => Ok(appended(left, right)),
+        (Value::Bool(_), right @ Value::Bool(_)) => Ok(right),
+        (Value::String(old), Value::String(new)) => {
+            Ok(Value::String(if new.is_empty() { old } else { new }))
+        }
+        (Value::Number(old), Value::Number(new)) if old.is_f64() == new.is_f64() => {
+            let zero = new.as_f64() == Some(0.0);
+            Ok(Value::Number(if zero { old } else { new }))
+        }
+        (_, Value::Null) => Err(differ(
+            "null takes nothing away here; use $patch: delete to remove it",
+        )),
+        _ => Err(differ(
+            "the configuration has a value of another type there; delete it first, in a patch of its own ($patch: delete)",
+        )),
+    }
+}
