@@ -70,8 +70,14 @@ impl CertificateAuthority {
         if parsed.version() == x509_parser::x509::X509Version::V3 && !parsed.is_ca() {
             return Err(AuthorityError::NotAnAuthority);
         }
-        // rcgen takes one attribute an element, and panics on none.
-        if parsed.subject().iter().any(|part| part.iter().count() != 1) {
+        // rcgen takes one attribute an element, and panics on none, and on a type whose first arc X.660 does not have.
+        let repeatable = |part: &x509_parser::x509::RelativeDistinguishedName<'_>| {
+            let mut attributes = part.iter();
+            let first = attributes.next().and_then(|one| one.attr_type().iter());
+            let arc = first.and_then(|mut arcs| arcs.next());
+            attributes.next().is_none() && arc.is_some_and(|arc| arc <= 2)
+        };
+        if !parsed.subject().iter().all(repeatable) {
             return Err(AuthorityError::Name);
         }
         let point = parsed.public_key().subject_public_key.data.as_ref();

@@ -9,7 +9,8 @@ mod common;
 
 use common::now;
 use ichor_certs::serving::{
-    OfferError, ServedCertificate, ServingError, ServingSecret, Step, carry_out, plan,
+    Injected, Lifetimes, Offer, OfferError, ServedCertificate, ServingError, ServingSecret, Step,
+    Wanted, carry_out, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 use rustls::crypto::ring::default_provider;
@@ -20,8 +21,23 @@ use tokio::net::{TcpListener, TcpStream};
 
 const NAME: &str = "ichor-webhook.ichor-system.svc";
 
-fn names() -> Vec<String> {
-    vec![NAME.to_owned()]
+fn wanted() -> Wanted {
+    Wanted {
+        names: vec![NAME.to_owned()],
+        lifetimes: Lifetimes::default(),
+    }
+}
+
+/// What stands in the webhook configurations long since.
+fn settled(bundle: &[u8]) -> Injected<'_> {
+    let age = SignedDuration::from_hours(1);
+    Injected { bundle, age }
+}
+
+/// What was written there a moment ago.
+fn fresh(bundle: &[u8]) -> Injected<'_> {
+    let age = SignedDuration::from_secs(1);
+    Injected { bundle, age }
 }
 
 fn after(days: i64) -> Timestamp {
@@ -29,52 +45,123 @@ fn after(days: i64) -> Timestamp {
 }
 
 fn made(at: Timestamp) -> ServingSecret {
-    carry_out(Step::MakeAll, None, at, &names()).expect("made")
+    carry_out(Step::MakeAll, None, settled(b""), at, &wanted()).expect("made")
 }
 
 #[test]
 fn the_steps_follow_from_what_is_stored_and_injected() {
-    let fresh = made(now());
-    let bundle = fresh.ca_bundle();
-    let with = |injected, at| plan(Some(&fresh), injected, at, &names());
-    assert_eq!(plan(None, None, now(), &names()), Step::MakeAll);
-    assert_eq!(with(Some(bundle.as_slice()), now()), Step::Keep);
+    let stored = made(now());
+    let bundle = stored.ca_bundle();
+    let with = |injected, at| plan(Some(&stored), injected, at, &wanted());
+    let rows = [
+        (settled(&bundle), after(0), Step::Keep, "fresh"),
+        (
+            settled(b""),
+            after(0),
+            Step::Keep,
+            "a good leaf waits for the injection",
+        ),
+        (settled(&bundle), after(59), Step::Keep, "not yet due"),
+        (
+            settled(&bundle),
+            after(61),
+            Step::IssueLeaf,
+            "the leaf ends soon",
+        ),
+        (
+            fresh(&bundle),
+            after(61),
+            Step::Keep,
+            "the CA is not known everywhere yet",
+        ),
+        (
+            settled(b""),
+            after(61),
+            Step::Keep,
+            "the CA is not injected",
+        ),
+        (settled(&bundle), after(91), Step::IssueLeaf, "expired leaf"),
+        (
+            settled(b""),
+            after(91),
+            Step::IssueLeaf,
+            "an expired leaf helps nobody",
+        ),
+        (settled(&bundle), after(366), Step::MakeAll, "expired CA"),
+        (
+            settled(&bundle),
+            after(-2),
+            Step::MakeAll,
+            "clock before the CA",
+        ),
+    ];
+    assert_eq!(plan(None, settled(b""), now(), &wanted()), Step::MakeAll);
+    for (injected, at, step, why) in rows {
+        assert_eq!(with(injected, at), step, "{why}");
+    }
+    let mut other = wanted();
+    other.names.push("other.example".to_owned());
     assert_eq!(
-        with(None, now()),
-        Step::Keep,
-        "a good leaf waits for the injection"
-    );
-    assert_eq!(with(Some(bundle.as_slice()), after(59)), Step::Keep);
-    assert_eq!(
-        with(Some(bundle.as_slice()), after(61)),
-        Step::IssueLeaf,
-        "last third of the leaf"
-    );
-    assert_eq!(
-        with(Some(bundle.as_slice()), after(91)),
-        Step::IssueLeaf,
-        "expired leaf"
-    );
-    assert_eq!(
-        with(None, after(91)),
-        Step::IssueLeaf,
-        "an expired leaf helps nobody"
-    );
-    assert_eq!(
-        with(Some(bundle.as_slice()), after(366)),
-        Step::MakeAll,
-        "expired CA"
-    );
-    assert_eq!(
-        with(Some(bundle.as_slice()), after(-2)),
-        Step::MakeAll,
-        "clock before the CA"
-    );
-    let other = vec![NAME.to_owned(), "other.example".to_owned()];
-    assert_eq!(
-        plan(Some(&fresh), None, now(), &other),
+        plan(Some(&stored), settled(&bundle), now(), &other),
         Step::IssueLeaf,
         "a name is missing"
+    );
+}
+
+/// A CA gets a successor, which signs only after it was known everywhere for the time of propagation, and goes itself
+/// after it expired.
+#[test]
+fn a_new_authority_is_trusted_before_it_signs() {
+    let step = |stored: ServingSecret, injected: Injected<'_>, at, expected| {
+        let next = plan(Some(&stored), injected, at, &wanted());
+        assert_eq!(next, expected, "at {at}");
+        carry_out(next, Some(stored), injected, at, &wanted()).expect("carried out")
+    };
+    let first = made(now());
+    let old = first.ca_bundle();
+    let due = after(246);
+    // The leaf of the first CA was renewed in time.
+    let first = carry_out(
+        Step::IssueLeaf,
+        Some(first),
+        settled(&old),
+        after(240),
+        &wanted(),
+    );
+    let added = step(first.expect("leaf"), settled(&old), due, Step::AddAuthority);
+    let both = added.ca_bundle();
+    assert!(both.ends_with(&old) && both.len() > old.len());
+    let leaf = added.certificate_pem();
+    let waits = step(added, settled(&old), due, Step::Keep);
+    let waits = step(waits, fresh(&both), due, Step::Keep);
+    assert_eq!(waits.certificate_pem(), leaf);
+    let signed = step(waits, settled(&both), due, Step::IssueLeaf);
+    assert_ne!(signed.certificate_pem(), leaf);
+    let served = ServedCertificate::new(wanted());
+    let offered = served.offer(
+        signed.certificate_pem().as_bytes(),
+        signed.key_pem().as_bytes(),
+        settled(signed.authority().certificate_pem().as_bytes()),
+        due,
+    );
+    assert_eq!(offered, Ok(Offer::Served), "the leaf is the new CA's");
+    let kept = step(signed, settled(&both), after(300), Step::Keep);
+    let renewed = carry_out(
+        Step::IssueLeaf,
+        Some(kept),
+        settled(&both),
+        after(366),
+        &wanted(),
+    );
+    let dropped = step(
+        renewed.expect("leaf"),
+        settled(&both),
+        after(366),
+        Step::DropExpired,
+    );
+    assert_eq!(
+        ichor_certs::keys::certificates(&dropped.ca_bundle()).len(),
+        1
     );
 }
 
@@ -84,30 +171,60 @@ fn the_steps_follow_from_what_is_stored_and_injected() {
 fn rotations_over_five_years_never_serve_what_is_not_yet_trusted() {
     let mut stored = made(now());
     let mut injected = stored.ca_bundle();
-    let served = ServedCertificate::new(names());
+    let served = ServedCertificate::new(wanted());
     let mut authorities = std::collections::BTreeSet::new();
     let mut largest = 0;
     for day in 0..(365 * 5) {
         let at = now() + SignedDuration::from_hours(24 * day);
-        let step = plan(Some(&stored), Some(&injected), at, &names());
+        let step = plan(Some(&stored), settled(&injected), at, &wanted());
         assert_ne!(step, Step::MakeAll, "day {day}");
-        stored = carry_out(step, Some(stored), at, &names()).expect("step");
+        stored = carry_out(step, Some(stored), settled(&injected), at, &wanted()).expect("step");
         // API servers still have the bundle of the last round when the leaf of this round is served.
         served
             .offer(
                 stored.certificate_pem().as_bytes(),
                 stored.key_pem().as_bytes(),
-                &injected,
+                settled(&injected),
                 at,
             )
             .unwrap_or_else(|fault| panic!("day {day}: {step:?}: {fault}"));
         injected = stored.ca_bundle();
         assert!(served.is_accepted_by(&injected, at));
+        assert!(served.not_after() <= served.signer_not_after(&injected, at));
         authorities.insert(stored.authority().certificate_pem());
         largest = largest.max(ichor_certs::keys::certificates(&injected).len());
     }
     assert!(authorities.len() >= 7, "{} authorities", authorities.len());
     assert!(largest <= 3, "{largest} certificates in the bundle");
+}
+
+/// FAULTS 1: the Secret is lost while its leaf is served. Clients go on trusting that leaf until the new CA is known
+/// everywhere; only then the new leaf is served.
+#[test]
+fn a_lost_secret_breaks_no_handshake() {
+    let lost = made(now());
+    let before = lost.ca_bundle();
+    let served = ServedCertificate::new(wanted());
+    let offer = |secret: &ServingSecret, injected| {
+        served.offer(
+            secret.certificate_pem().as_bytes(),
+            secret.key_pem().as_bytes(),
+            injected,
+            after(1),
+        )
+    };
+    assert_eq!(offer(&lost, settled(&before)), Ok(Offer::Served));
+    let new = carry_out(Step::MakeAll, None, settled(&before), after(1), &wanted()).expect("new");
+    let both = new.ca_bundle();
+    assert!(offer(&new, settled(&before)).is_err(), "not injected yet");
+    assert_eq!(offer(&new, fresh(&both)), Ok(Offer::Waits));
+    assert!(served.is_accepted_by(&both, after(1)));
+    assert_eq!(offer(&new, settled(&both)), Ok(Offer::Served));
+    assert_eq!(offer(&new, settled(&both)), Ok(Offer::Known));
+    // What expired is not taken over.
+    let much_later = carry_out(Step::MakeAll, None, settled(&both), after(400), &wanted());
+    let bundle = much_later.expect("made").ca_bundle();
+    assert_eq!(ichor_certs::keys::certificates(&bundle).len(), 1);
 }
 
 #[test]
@@ -116,7 +233,10 @@ fn a_secret_survives_the_way_through_its_data() {
     let data = secret.to_data();
     let read = ServingSecret::from_data(&data).expect("reads");
     assert_eq!(read.to_data(), data);
-    assert_eq!(plan(Some(&read), None, now(), &names()), Step::Keep);
+    assert_eq!(
+        plan(Some(&read), settled(b""), now(), &wanted()),
+        Step::Keep
+    );
     for key in ["ca.crt", "ca.key", "tls.crt", "tls.key"] {
         let mut without = data.clone();
         without.remove(key);
@@ -139,21 +259,27 @@ fn a_leaf_without_its_key_is_made_anew() {
     let other = made(now()).to_data();
     data.insert("tls.key".to_owned(), other["tls.key"].clone());
     let torn = ServingSecret::from_data(&data).expect("each part reads");
-    assert_eq!(plan(Some(&torn), None, now(), &names()), Step::IssueLeaf);
+    assert_eq!(
+        plan(Some(&torn), settled(b""), now(), &wanted()),
+        Step::IssueLeaf
+    );
 }
 
 #[test]
 fn what_clients_would_refuse_is_not_served_and_the_pair_before_stays() {
     let good = made(now());
     let other = made(now());
-    let served = ServedCertificate::new(names());
+    let served = ServedCertificate::new(wanted());
     let bundle = good.ca_bundle();
-    let offer = |crt: &[u8], key: &[u8], at| served.offer(crt, key, &bundle, at);
+    let offer = |crt: &[u8], key: &[u8], at| served.offer(crt, key, settled(&bundle), at);
     let (crt, key) = (good.certificate_pem(), good.key_pem());
-    assert_eq!(offer(crt.as_bytes(), key.as_bytes(), now()), Ok(true));
     assert_eq!(
         offer(crt.as_bytes(), key.as_bytes(), now()),
-        Ok(false),
+        Ok(Offer::Served)
+    );
+    assert_eq!(
+        offer(crt.as_bytes(), key.as_bytes(), now()),
+        Ok(Offer::Known),
         "the same again"
     );
     let leaf = served.leaf();
@@ -180,11 +306,14 @@ fn what_clients_would_refuse_is_not_served_and_the_pair_before_stays() {
         matches!(expired, Err(OfferError::NotAccepted(_))),
         "{expired:?}"
     );
+    let mut elsewhere = wanted();
+    elsewhere.names = vec!["other.example".to_owned()];
     let nameless = carry_out(
         Step::IssueLeaf,
         Some(good),
+        settled(&bundle),
         now(),
-        &["other.example".to_owned()],
+        &elsewhere,
     )
     .expect("leaf");
     let misnamed = offer(
@@ -209,7 +338,7 @@ async fn the_leaf_is_exchanged_between_handshakes() {
     let start = system_now();
     let secret = made(start);
     let roots = secret.ca_bundle();
-    let served = Arc::new(ServedCertificate::new(names()));
+    let served = Arc::new(ServedCertificate::new(wanted()));
     let port = serve(Arc::clone(&served)).await;
 
     assert!(
@@ -220,18 +349,25 @@ async fn the_leaf_is_exchanged_between_handshakes() {
         .offer(
             secret.certificate_pem().as_bytes(),
             secret.key_pem().as_bytes(),
-            &roots,
+            settled(&roots),
             start,
         )
         .expect("first");
     let (first, mut standing) = handshake(port, &roots).await.expect("first handshake");
 
-    let renewed = carry_out(Step::IssueLeaf, Some(secret), start, &names()).expect("renewed");
+    let renewed = carry_out(
+        Step::IssueLeaf,
+        Some(secret),
+        fresh(&roots),
+        start,
+        &wanted(),
+    )
+    .expect("renewed");
     served
         .offer(
             renewed.certificate_pem().as_bytes(),
             renewed.key_pem().as_bytes(),
-            &roots,
+            fresh(&roots),
             start,
         )
         .expect("second");

@@ -1,5 +1,6 @@
 //! The flags of `ichor controller`.
 
+use crate::controller::serving::ServingArgs;
 use crate::runtime::duration;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,15 +24,9 @@ pub struct ControllerArgs {
     /// DNS name of the webhook's Service, which its certificate carries.
     #[arg(long, value_name = "NAME", default_value = "ichor-webhook")]
     pub webhook_service: String,
-    /// Certificate the webhook serves in place of Ichor's own, such as one of cert-manager; re-read when it changes.
-    #[arg(long, value_name = "FILE", requires = "tls_key_file")]
-    pub tls_cert_file: Option<PathBuf>,
-    /// Private key of --tls-cert-file.
-    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
-    pub tls_key_file: Option<PathBuf>,
-    /// CA whose client certificates the webhook asks of the API server; without it any client may connect.
-    #[arg(long, value_name = "FILE")]
-    pub client_ca_file: Option<PathBuf>,
+    /// Flags of the serving certificate and of the webhook's end.
+    #[command(flatten)]
+    pub serving: ServingArgs,
     /// Dial loopback and link-local addresses, too. For tests and demonstrations only.
     #[arg(long)]
     pub allow_local_addresses: bool,

@@ -45,18 +45,19 @@ pub async fn run(args: &ControllerArgs) -> anyhow::Result<()> {
     let mut supervisor = Supervisor::default();
     let stop = supervisor.stop();
 
-    let (certificates, ready) = Certificates::new(&client, args);
+    let (certificates, ready) = Certificates::new(&client, args, &mut registry)?;
     let listener = bind(args.webhook_address, "--webhook-address").await?;
-    let served = certificates.served();
+    let served = CancellationToken::new();
     supervisor.spawn(
         "webhook",
         serving::serve(
             listener,
             client.clone(),
             args.clone(),
-            served,
+            &certificates,
             webhook_metrics,
             stop.clone(),
+            served.clone(),
         ),
     );
     supervisor.spawn("certificates", certificates.keep(stop.clone()));
@@ -66,7 +67,8 @@ pub async fn run(args: &ControllerArgs) -> anyhow::Result<()> {
         registry: Arc::new(registry),
         ready,
     };
-    supervisor.spawn("admin", admin::serve(listener, admin, stop.clone()));
+    // The probes say that the process is not ready while the webhook drains.
+    supervisor.spawn("admin", admin::serve(listener, admin, served));
 
     let leases = context::api(&client, &args.namespace);
     let settings = lease_settings(args);

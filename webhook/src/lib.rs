@@ -34,5 +34,5 @@ pub use metrics::Metrics;
 pub use ports::{
     Access, AccessQuestion, AccessReviewer, ClusterLookup, LookupError, OtherReclaim, References,
 };
-pub use server::{ServeError, ServeOptions, TlsError, serve, server_config};
+pub use server::{ClientAuthorities, ServeError, ServeOptions, TlsError, serve, server_config};
 pub use state::{Settings, WebhookState};

@@ -2,7 +2,7 @@
 
 use super::plan::{Step, has_expired};
 use super::secret::{ServingError, ServingSecret};
-use super::{BACKDATE, CA_LIFE, LEAF_LIFE};
+use super::{BACKDATE, Injected, Wanted};
 use crate::authority::CertificateAuthority;
 use crate::keys;
 use crate::mint::{datetime, serial};
@@ -14,31 +14,35 @@ use rcgen::{
 use rustls_pki_types::CertificateDer;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The Secret after `step`. Without a stored Secret every step but [`Step::Keep`] makes everything.
+/// Most CAs that are taken over from the webhook configurations when the Secret is lost.
+const MOST_ADOPTED: usize = 4;
+
+/// The Secret after `step`. Without a stored Secret every step makes everything.
 pub fn carry_out(
     step: Step,
     stored: Option<ServingSecret>,
+    injected: Injected<'_>,
     now: Timestamp,
-    names: &[String],
+    wanted: &Wanted,
 ) -> Result<ServingSecret, ServingError> {
     let Some(stored) = stored else {
-        return make_all(now, names);
+        return make_all(injected, now, wanted);
     };
     Ok(match step {
         Step::Keep => stored,
-        Step::MakeAll => make_all(now, names)?,
+        Step::MakeAll => make_all(injected, now, wanted)?,
         Step::AddAuthority => {
             let mut older = vec![stored.authority.certificate_der().clone()];
             older.extend(stored.older);
             older.retain(|ca| !has_expired(ca, now));
             ServingSecret {
-                authority: authority(now)?,
+                authority: authority(now, wanted)?,
                 older,
                 ..stored
             }
         }
         Step::IssueLeaf => {
-            let (leaf, key) = leaf(&stored.authority, now, names)?;
+            let (leaf, key) = leaf(&stored.authority, now, wanted)?;
             ServingSecret {
                 leaf,
                 key,
@@ -53,19 +57,31 @@ pub fn carry_out(
     })
 }
 
-fn make_all(now: Timestamp, names: &[String]) -> Result<ServingSecret, ServingError> {
-    let authority = authority(now)?;
-    let (leaf, key) = leaf(&authority, now, names)?;
+/// What clients trust already stays in the bundle: replicas go on serving leaves of it although the Secret that had its
+/// key is gone, until the new CA is known everywhere.
+fn make_all(
+    injected: Injected<'_>,
+    now: Timestamp,
+    wanted: &Wanted,
+) -> Result<ServingSecret, ServingError> {
+    let authority = authority(now, wanted)?;
+    let (leaf, key) = leaf(&authority, now, wanted)?;
+    let older = keys::certificates(injected.bundle)
+        .into_iter()
+        .filter(|ca| !has_expired(ca, now))
+        .take(MOST_ADOPTED)
+        .map(CertificateDer::from)
+        .collect();
     Ok(ServingSecret {
         authority,
-        older: Vec::new(),
+        older,
         leaf,
         key,
     })
 }
 
 /// A CA of ECDSA P-256, which every API server verifies.
-fn authority(now: Timestamp) -> Result<CertificateAuthority, ServingError> {
+fn authority(now: Timestamp, wanted: &Wanted) -> Result<CertificateAuthority, ServingError> {
     let mut pair = pair()?;
     let mut params = CertificateParams::default();
     params.distinguished_name = name(&format!("ichor-webhook-ca-{}", now.as_second()));
@@ -74,7 +90,7 @@ fn authority(now: Timestamp) -> Result<CertificateAuthority, ServingError> {
         KeyUsagePurpose::KeyCertSign,
         KeyUsagePurpose::DigitalSignature,
     ];
-    span(&mut params, now, CA_LIFE, None);
+    span(&mut params, now, wanted.lifetimes.authority, None);
     params.serial_number = Some(serial());
     let signed = params.self_signed(&pair).map_err(make);
     let key = Zeroizing::new(pair.serialize_der());
@@ -91,15 +107,15 @@ type Leaf = (CertificateDer<'static>, Zeroizing<Vec<u8>>);
 fn leaf(
     authority: &CertificateAuthority,
     now: Timestamp,
-    names: &[String],
+    wanted: &Wanted,
 ) -> Result<Leaf, ServingError> {
     let mut pair = pair()?;
-    let mut params = CertificateParams::new(names).map_err(make)?;
+    let mut params = CertificateParams::new(wanted.names.as_slice()).map_err(make)?;
     params.distinguished_name = name("ichor-webhook");
     params.is_ca = IsCa::NoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    span(&mut params, now, LEAF_LIFE, Some(authority));
+    span(&mut params, now, wanted.lifetimes.leaf, Some(authority));
     params.serial_number = Some(serial());
     let signed = authority.sign(params, &pair).map_err(make);
     let key = Zeroizing::new(pair.serialize_der());

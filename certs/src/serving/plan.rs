@@ -1,9 +1,9 @@
 //! Which step a serving Secret needs next: pure, so that a rotation can be walked through on a moved clock.
 
-use super::{BACKDATE, SETTLE, ServingSecret};
+use super::{Injected, ServingSecret, Wanted};
 use crate::keys;
-use crate::x509::{self, Validity};
-use jiff::Timestamp;
+use crate::x509;
+use jiff::{SignedDuration, Timestamp};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ pub enum Step {
     Keep,
 }
 
-/// Decides the next step. `injected` is the `caBundle` that the webhook configurations have now (the shortest, where
-/// they differ), `names` are what clients call the server.
+/// Decides the next step.
 pub fn plan(
     stored: Option<&ServingSecret>,
-    injected: Option<&[u8]>,
+    injected: Injected<'_>,
     now: Timestamp,
-    names: &[String],
+    wanted: &Wanted,
 ) -> Step {
+    let Wanted { names, lifetimes } = wanted;
     let Some(stored) = stored else {
         return Step::MakeAll;
     };
@@ -46,13 +46,14 @@ pub fn plan(
     if !accepted || !stored.is_pair() {
         return Step::IssueLeaf;
     }
-    if in_last_third(authority.not_before(), authority.not_after(), now) {
+    if now.duration_until(authority.not_after()) <= lifetimes.authority_renew_before {
         return Step::AddAuthority;
     }
     let current = verifies(&stored.leaf, &[], authority.certificate_der(), now, names);
-    let ends = leaf_validity(&stored.leaf)
-        .is_none_or(|leaf| in_last_third(leaf.not_before, leaf.not_after, now));
-    if (!current || ends) && is_settled(stored, injected, now) {
+    let ends = stored
+        .leaf_not_after()
+        .is_none_or(|end| now.duration_until(end) <= lifetimes.leaf_renew_before);
+    if (!current || ends) && is_settled(stored, injected, lifetimes.propagation) {
         return Step::IssueLeaf;
     }
     if stored.older.iter().any(|ca| has_expired(ca, now)) {
@@ -62,28 +63,17 @@ pub fn plan(
 }
 
 /// Whether every API server accepts leaves of the first CA by now.
-fn is_settled(stored: &ServingSecret, injected: Option<&[u8]>, now: Timestamp) -> bool {
+fn is_settled(stored: &ServingSecret, injected: Injected<'_>, propagation: SignedDuration) -> bool {
     let first = stored.authority.certificate_der();
-    let known = injected.is_some_and(|bundle| {
-        keys::certificates(bundle)
+    injected.age >= propagation
+        && keys::certificates(injected.bundle)
             .iter()
             .any(|ca| ca.as_slice() == first.as_ref())
-    });
-    let made = stored.authority.not_before().saturating_add(BACKDATE);
-    let settled = made.and_then(|made| made.saturating_add(SETTLE));
-    known && settled.is_ok_and(|settled| now >= settled)
 }
 
 pub(super) fn has_expired(ca: &[u8], now: Timestamp) -> bool {
-    leaf_validity(ca).is_none_or(|validity| now > validity.not_after)
-}
-
-fn leaf_validity(leaf: &[u8]) -> Option<Validity> {
-    x509::parse(leaf).and_then(|leaf| x509::validity(&leaf))
-}
-
-fn in_last_third(from: Timestamp, to: Timestamp, now: Timestamp) -> bool {
-    now.duration_until(to) <= from.duration_until(to) / 3
+    let validity = x509::parse(ca).and_then(|ca| x509::validity(&ca));
+    validity.is_none_or(|validity| now > validity.not_after)
 }
 
 /// Whether a client that trusts `ca` and calls the server by each of `names` accepts `leaf`.

@@ -42,16 +42,9 @@ impl Read {
         })
     }
 
-    /// The shortest bundle: what the least informed webhook trusts.
-    pub(super) fn shortest(&self) -> &[u8] {
-        self.bundles()
-            .min_by_key(|bundle| bundle.len())
-            .unwrap_or_default()
-    }
-
-    /// Whether one of the two is missing: then nobody asks this webhook, and nothing protects the objects.
-    pub(super) fn is_empty(&self) -> bool {
-        self.mutating.is_none() || self.validating.is_none()
+    /// Whether both are there: without one nobody asks this webhook, and nothing protects the objects.
+    pub(super) fn is_complete(&self) -> bool {
+        self.mutating.is_some() && self.validating.is_some()
     }
 }
 
@@ -72,9 +65,21 @@ impl Configurations {
         })
     }
 
-    /// Writes `bundle` where another one stands. A configuration that another replica changed meanwhile is left to the
-    /// next look.
-    pub(super) async fn inject(&self, read: Read, bundle: &[u8]) -> Result<Read, kube::Error> {
+    /// Writes `bundle` where another one stands, and gives what stands there then; nothing when another replica was
+    /// faster.
+    pub(super) async fn inject(
+        &self,
+        read: Read,
+        bundle: &[u8],
+    ) -> Result<Option<Read>, kube::Error> {
+        match self.write(read, bundle).await {
+            Ok(read) => Ok(Some(read)),
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn write(&self, read: Read, bundle: &[u8]) -> Result<Read, kube::Error> {
         let Read {
             mut mutating,
             mut validating,

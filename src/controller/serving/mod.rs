@@ -2,58 +2,116 @@
 //! configurations, and readiness, which is true only while what is served verifies against what is stored there
 //! (DESIGN sections 4 and 5; FAULTS 1 to 3).
 
+mod args;
 mod configurations;
+mod metrics;
 mod secret;
+mod server;
+mod trust;
+
+pub use args::ServingArgs;
+pub use server::serve;
 
 use crate::controller::ControllerArgs;
 use crate::runtime::clock;
-use configurations::Configurations;
-use ichor_certs::serving::{FilePair, ServedCertificate, ServingSecret};
-use ichor_webhook::{LiveCluster, Metrics, ServeOptions, Settings, WebhookState};
+use configurations::{Configurations, Read};
+use ichor_certs::serving::{FilePair, Offer, ServedCertificate, Wanted};
+use ichor_webhook::ClientAuthorities;
 use kube::Client;
+use metrics::CertificateMetrics;
+use prometheus_client::registry::Registry;
 use secret::SecretStore;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use trust::Trust;
 
-/// Between two looks while the process is ready: the wall clock counts, not a timer of months.
+/// Longest time between two looks. The wall clock is read at each, so a clock that is set and a machine that was
+/// suspended are noticed; a timer until the end of a certificate would miss both.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Between two looks while it is not.
+/// Shortest time between two looks.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
+/// Between two looks while the process is not ready.
 const PAUSE_UNREADY: Duration = Duration::from_secs(1);
 /// For one look, so that a slow API server is reported and not waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How often a lost race against another replica is run again at once.
+const TRIES: usize = 8;
+
+/// Why the process is not ready; `Ok` when it is.
+pub type Readiness = Result<(), String>;
 
 /// Keeps the served certificate, the Secret and the webhook configurations in agreement.
 #[derive(Debug)]
 pub struct Certificates {
     served: Arc<ServedCertificate>,
-    names: Vec<String>,
-    files: Option<(PathBuf, PathBuf)>,
-    secret: SecretStore,
+    source: Source,
+    client_ca: Option<ClientCa>,
     configurations: Configurations,
-    ready: watch::Sender<Result<(), String>>,
+    trust: Trust,
+    pause: Duration,
+    metrics: CertificateMetrics,
+    ready: watch::Sender<Readiness>,
+}
+
+/// Where the pair comes from.
+#[derive(Debug)]
+enum Source {
+    /// Ichor's own CA.
+    Own(Box<SecretStore>),
+    /// Mounted files, which somebody else renews.
+    Files { certificate: PathBuf, key: PathBuf },
+}
+
+#[derive(Debug)]
+struct ClientCa {
+    file: PathBuf,
+    authorities: Arc<ClientAuthorities>,
 }
 
 impl Certificates {
     /// As the flags say. The receiver tells why the process is not ready.
+    ///
+    /// # Errors
+    /// When the flags do not fit together.
     pub fn new(
         client: &Client,
         args: &ControllerArgs,
-    ) -> (Self, watch::Receiver<Result<(), String>>) {
-        let names = vec![format!("{}.{}.svc", args.webhook_service, args.namespace)];
+        registry: &mut Registry,
+    ) -> anyhow::Result<(Self, watch::Receiver<Readiness>)> {
+        let wanted = Wanted {
+            names: vec![format!("{}.{}.svc", args.webhook_service, args.namespace)],
+            lifetimes: args.serving.lifetimes()?,
+        };
+        let metrics = CertificateMetrics::register(registry);
+        let flags = &args.serving;
+        let source = match flags.tls_cert_file.clone().zip(flags.tls_key_file.clone()) {
+            Some((certificate, key)) => Source::Files { certificate, key },
+            None => Source::Own(Box::new(SecretStore::new(
+                client,
+                &args.namespace,
+                wanted.clone(),
+                metrics.clone(),
+            ))),
+        };
+        let client_ca = flags.client_ca_file.clone().map(|file| ClientCa {
+            file,
+            authorities: Arc::default(),
+        });
         let (ready, receiver) = watch::channel(Err("no certificate is served yet".to_owned()));
         let certificates = Self {
-            served: Arc::new(ServedCertificate::new(names.clone())),
-            names,
-            files: args.tls_cert_file.clone().zip(args.tls_key_file.clone()),
-            secret: SecretStore::new(client, &args.namespace),
+            served: Arc::new(ServedCertificate::new(wanted)),
+            source,
+            client_ca,
             configurations: Configurations::new(client),
+            trust: Trust::default(),
+            pause: (flags.serving_propagation / 4).clamp(SHORTEST_PAUSE, PAUSE),
+            metrics,
             ready,
         };
-        (certificates, receiver)
+        Ok((certificates, receiver))
     }
 
     /// What is served.
@@ -61,143 +119,156 @@ impl Certificates {
         Arc::clone(&self.served)
     }
 
-    /// Looks again and again until `stop`. A Secret that is missing or broken, or an API server that does not answer,
-    /// makes the process unready and does not end it (FAULTS 1).
+    /// Whose clients are let in, where not everybody is.
+    pub fn client_authorities(&self) -> Option<Arc<ClientAuthorities>> {
+        let client_ca = self.client_ca.as_ref()?;
+        Some(Arc::clone(&client_ca.authorities))
+    }
+
+    /// Looks again and again until `stop`, and is not ready from then on. A Secret that is missing or broken, or an API
+    /// server that does not answer, makes the process unready and does not end it (FAULTS 1).
     ///
     /// # Errors
     /// None.
-    pub async fn keep(self, stop: CancellationToken) -> anyhow::Result<()> {
-        let mut ready = false;
+    pub async fn keep(mut self, stop: CancellationToken) -> anyhow::Result<()> {
+        let mut trouble = None;
         loop {
             let looked = tokio::time::timeout(PATIENCE, self.look());
-            let state = tokio::select! {
-                () = stop.cancelled() => return Ok(()),
+            let looked = tokio::select! {
+                () = stop.cancelled() => break,
                 looked = looked => looked.unwrap_or_else(|_| Err(anyhow::anyhow!("the API server does not answer"))),
             };
-            let state = state.map_err(|error| format!("{error:#}"));
-            if let Err(why) = &state
-                && ready
+            let failed = looked.err().map(|error| format!("{error:#}"));
+            if let Some(why) = &failed
+                && trouble != failed
             {
-                tracing::warn!(%why, "not ready");
+                tracing::warn!(%why, "the serving certificate cannot be looked after");
             }
-            if state.is_ok() && !ready {
-                tracing::info!(
-                    "ready: the served certificate verifies against the stored caBundle"
-                );
-            }
-            ready = state.is_ok();
-            self.ready.send_if_modified(|known| {
-                let changed = *known != state;
-                *known = state;
-                changed
-            });
-            let pause = if ready { PAUSE } else { PAUSE_UNREADY };
+            let ready = self.report(failed.as_deref());
+            trouble = failed;
+            let pause = if ready {
+                self.pause
+            } else {
+                self.pause.min(PAUSE_UNREADY)
+            };
             tokio::select! {
-                () = stop.cancelled() => return Ok(()),
+                () = stop.cancelled() => break,
                 () = tokio::time::sleep(pause) => {}
             }
         }
+        self.ready
+            .send_modify(|known| *known = Err("the process is ending".to_owned()));
+        Ok(())
     }
 
-    async fn look(&self) -> anyhow::Result<()> {
+    /// Tells the probes and the metrics how things stand after a look. A look that failed says nothing about the
+    /// certificate: what was read last is judged until it is too old.
+    fn report(&self, failed: Option<&str>) -> bool {
+        let now = clock::now();
+        self.metrics.expires("leaf", self.served.not_after());
+        let signer = self.served.signer_not_after(self.trust.common(), now);
+        self.metrics.expires("ca", signer);
+        let state = self
+            .trust
+            .accepts(&self.served, now, clock::monotonic())
+            .map_err(|why| match failed {
+                Some(failed) => format!("{why}: {failed}"),
+                None => why.to_owned(),
+            });
+        self.ready.send_if_modified(|known| {
+            match (&*known, &state) {
+                (Ok(()), Err(why)) => tracing::warn!(%why, "not ready"),
+                (Err(_), Ok(())) => tracing::info!(
+                    "ready: the served certificate verifies against the stored caBundle"
+                ),
+                _ => {}
+            }
+            let changed = *known != state;
+            known.clone_from(&state);
+            changed
+        });
+        state.is_ok()
+    }
+
+    async fn look(&mut self) -> anyhow::Result<()> {
+        for _ in 0..TRIES {
+            if self.agree().await? {
+                return Ok(());
+            }
+        }
+        anyhow::bail!("the webhook configurations are changed by others all the time")
+    }
+
+    /// One step towards agreement; false when another replica was faster.
+    async fn agree(&mut self) -> anyhow::Result<bool> {
         // The configurations are read before the Secret: what is then written into them is at least as new as what
         // stood there, and a PUT bound to the version read fails where another replica was faster.
         let read = self.configurations.read().await?;
-        let read = match &self.files {
-            Some((certificate, key)) => {
-                let pair = FilePair::read(certificate, key)?;
-                self.offer(&pair.certificate, &pair.key, read.shortest())?;
-                read
-            }
-            None => self.own(read).await?,
-        };
-        let now = clock::now();
-        let refused = read
-            .bundles()
-            .find(|bundle| !self.served.is_accepted_by(bundle, now));
-        match refused {
-            None if read.is_empty() => anyhow::bail!("the webhook configurations do not exist"),
-            None => Ok(()),
-            Some(_) => {
-                anyhow::bail!("the served certificate does not verify against the stored caBundle")
-            }
+        self.trust.saw(&read, clock::monotonic());
+        self.reload_client_ca()?;
+        if let Source::Files { certificate, key } = &self.source {
+            let pair = FilePair::read(certificate, key)?;
+            self.offer(&pair.certificate, &pair.key)?;
+            return Ok(true);
         }
+        self.rotate(read).await
     }
 
     /// Ichor's own CA and leaf: one step of the rotation, then the bundle, then the leaf.
-    async fn own(&self, read: configurations::Read) -> anyhow::Result<configurations::Read> {
-        let stored: ServingSecret = self.secret.advance(read.shortest(), &self.names).await?;
-        let bundle = stored.ca_bundle();
-        let read = self.configurations.inject(read, &bundle).await?;
+    async fn rotate(&mut self, read: Read) -> anyhow::Result<bool> {
+        let Source::Own(secret) = &self.source else {
+            return Ok(true);
+        };
+        let stored = secret
+            .advance(self.trust.injected(clock::monotonic()))
+            .await?;
+        let Some(read) = self
+            .configurations
+            .inject(read, &stored.ca_bundle())
+            .await?
+        else {
+            return Ok(false);
+        };
+        self.trust.saw(&read, clock::monotonic());
+        anyhow::ensure!(
+            read.is_complete(),
+            "the webhook configurations do not exist"
+        );
         self.offer(
             stored.certificate_pem().as_bytes(),
             stored.key_pem().as_bytes(),
-            &bundle,
         )?;
-        Ok(read)
+        Ok(true)
     }
 
-    fn offer(&self, certificate: &[u8], key: &[u8], bundle: &[u8]) -> anyhow::Result<()> {
-        if self.served.offer(certificate, key, bundle, clock::now())? {
-            tracing::info!("a new certificate is served");
+    fn offer(&self, certificate: &[u8], key: &[u8]) -> anyhow::Result<()> {
+        let injected = self.trust.injected(clock::monotonic());
+        match self.served.offer(certificate, key, injected, clock::now()) {
+            Ok(Offer::Served) => {
+                self.metrics.reloaded("served");
+                tracing::info!("a new certificate is served");
+                Ok(())
+            }
+            Ok(Offer::Known | Offer::Waits) => Ok(()),
+            Err(error) => {
+                self.metrics.reloaded("refused");
+                Err(error.into())
+            }
+        }
+    }
+
+    fn reload_client_ca(&self) -> anyhow::Result<()> {
+        let Some(ClientCa { file, authorities }) = &self.client_ca else {
+            return Ok(());
+        };
+        let text = std::fs::read(file)
+            .map_err(|error| anyhow::anyhow!("{} cannot be read: {error}", file.display()))?;
+        let changed = authorities
+            .replace(ichor_certs::keys::certificates(&text))
+            .map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
+        if changed {
+            tracing::info!("clients of another CA are let in");
         }
         Ok(())
     }
-}
-
-/// Serves the webhook until `stop`.
-///
-/// # Errors
-/// When the listener or a connection's task fails.
-pub async fn serve(
-    listener: TcpListener,
-    client: Client,
-    args: ControllerArgs,
-    served: Arc<ServedCertificate>,
-    metrics: Metrics,
-    stop: CancellationToken,
-) -> anyhow::Result<()> {
-    let mut settings = Settings::new(args.namespace.clone());
-    settings.allow_local_addresses = args.allow_local_addresses;
-    let cluster = Arc::new(LiveCluster::new(client));
-    let state = WebhookState::new(
-        settings,
-        Arc::clone(&cluster) as _,
-        cluster,
-        metrics.clone(),
-    );
-    let roots = args.client_ca_file.as_deref().map(client_ca).transpose()?;
-    let tls = ichor_webhook::server_config(served, roots)?;
-    let router = ichor_webhook::router(state);
-    ichor_webhook::serve(
-        listener,
-        tls,
-        router,
-        ServeOptions::default(),
-        metrics,
-        stop,
-    )
-    .await?;
-    Ok(())
-}
-
-/// The CA of `--client-ca-file`.
-fn client_ca(file: &std::path::Path) -> anyhow::Result<rustls::RootCertStore> {
-    let text = std::fs::read(file)
-        .map_err(|error| anyhow::anyhow!("{} cannot be read: {error}", file.display()))?;
-    let mut roots = rustls::RootCertStore::empty();
-    for certificate in ichor_certs::keys::certificates(&text) {
-        roots.add(certificate.into()).map_err(|error| {
-            anyhow::anyhow!(
-                "a certificate of {} cannot be used as a CA: {error}",
-                file.display()
-            )
-        })?;
-    }
-    anyhow::ensure!(
-        !roots.is_empty(),
-        "{} has no certificate in it",
-        file.display()
-    );
-    Ok(roots)
 }

@@ -1,8 +1,10 @@
 //! The Secret of the serving CA and leaf, which every replica may renew: whoever writes first wins, and the others
 //! adopt what was written.
 
+use super::TRIES;
+use super::metrics::CertificateMetrics;
 use crate::runtime::clock;
-use ichor_certs::serving::{ServingSecret, Step, carry_out, plan};
+use ichor_certs::serving::{Injected, ServingSecret, Step, Wanted, carry_out, plan};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ObjectMeta, PostParams};
@@ -10,41 +12,47 @@ use kube::{Api, Client};
 
 /// Name of the Secret.
 const NAME: &str = "ichor-webhook-tls";
-/// How often a lost race is run again before the next look.
-const TRIES: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct SecretStore {
     api: Api<Secret>,
+    wanted: Wanted,
+    metrics: CertificateMetrics,
 }
 
 impl SecretStore {
-    pub(super) fn new(client: &Client, namespace: &str) -> Self {
+    pub(super) fn new(
+        client: &Client,
+        namespace: &str,
+        wanted: Wanted,
+        metrics: CertificateMetrics,
+    ) -> Self {
         Self {
             api: Api::namespaced(client.clone(), namespace),
+            wanted,
+            metrics,
         }
     }
 
     /// Takes the steps that are due, and gives what is stored then.
-    pub(super) async fn advance(
-        &self,
-        injected: &[u8],
-        names: &[String],
-    ) -> anyhow::Result<ServingSecret> {
+    pub(super) async fn advance(&self, injected: Injected<'_>) -> anyhow::Result<ServingSecret> {
         for _ in 0..TRIES {
             let existing = self.api.get_opt(NAME).await?;
             let stored = existing.as_ref().and_then(read);
             let now = clock::now();
-            let step = plan(stored.as_ref(), Some(injected), now, names);
+            let step = plan(stored.as_ref(), injected, now, &self.wanted);
             if step == Step::Keep
                 && let Some(stored) = stored
             {
                 return Ok(stored);
             }
-            tracing::info!(?step, "the serving certificate is renewed");
-            let fresh = carry_out(step, stored, now, names)?;
+            let fresh = carry_out(step, stored, injected, now, &self.wanted)?;
             match self.write(existing, &fresh).await {
-                Ok(()) => return Ok(fresh),
+                Ok(()) => {
+                    tracing::info!(?step, "the serving certificate is renewed");
+                    self.metrics.rotated(step);
+                    return Ok(fresh);
+                }
                 Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
                 Err(error) => return Err(error.into()),
             }

@@ -42,6 +42,7 @@ impl ControllerOptions {
             "--watch-interval=200ms",
             "--observe-timeout=8s",
             "--overdue=20s",
+            "--shutdown-delay=100ms",
             "--log-format=text",
         ];
         Self {

@@ -2,6 +2,8 @@
 
 use super::Shared;
 use super::activity::Activity;
+use http::HeaderValue;
+use http::header::CONNECTION;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -55,9 +57,19 @@ async fn requests(stream: TlsStream<TcpStream>, shared: &Shared) -> &'static str
     let service = service_fn(|request| {
         let open = activity.begin();
         let answer = router.call(request);
+        let leaving = shared.leaving.clone();
         async move {
             let _open = open;
-            answer.await
+            let mut answer = answer.await;
+            // An idle HTTP/1.1 connection cannot be told to go, so each is told with its last answer.
+            if let Ok(answer) = &mut answer
+                && !h2
+                && leaving.is_cancelled()
+            {
+                let close = HeaderValue::from_static("close");
+                answer.headers_mut().insert(CONNECTION, close);
+            }
+            answer
         }
     });
     let builder = builder(h2, shared.options.header_timeout);

@@ -1,17 +1,19 @@
 //! The TLS server. `axum::serve` with a TLS listener shakes hands inside accept, so that one silent client
 //! blocks everyone; here a handshake has its own task and its own time.
 //!
-//! On shutdown the listener goes on for a grace period (API servers learn late that an endpoint is gone),
-//! then stops; every connection is told to go (GOAWAY, or `Connection: close`), finishes what it has
-//! begun, and is cut off at the end of the drain time.
+//! On shutdown the listener goes on for a grace period (API servers learn late that an endpoint is gone), in which
+//! answers over HTTP/1.1 say `Connection: close`; then it stops, every HTTP/2 connection is told to go (GOAWAY), all
+//! finish what they have begun, and are cut off at the end of the drain time.
 
 mod accept;
 mod activity;
+mod client_ca;
 mod connection;
 #[cfg(test)]
 mod tests;
 mod tls;
 
+pub use client_ca::ClientAuthorities;
 pub use tls::{TlsError, server_config};
 
 use crate::Metrics;
@@ -67,6 +69,8 @@ struct Shared {
     router: Router,
     options: ServeOptions,
     metrics: Metrics,
+    /// Cancelled when the process is to end.
+    leaving: CancellationToken,
     /// Cancelled when connections shall finish.
     draining: CancellationToken,
 }
@@ -89,6 +93,7 @@ pub async fn serve(
         router,
         options,
         metrics,
+        leaving: shutdown.clone(),
         draining: CancellationToken::new(),
     });
     let mut connections = JoinSet::new();

@@ -1,26 +1,24 @@
 //! The TLS configuration: TLS 1.3 only, HTTP/2 before HTTP/1.1 (DESIGN section 4).
 
-use rustls::server::{ResolvesServerCert, WebPkiClientVerifier};
+use rustls::server::ResolvesServerCert;
 use rustls::{RootCertStore, ServerConfig};
 use std::sync::Arc;
+
+use super::client_ca::ClientAuthorities;
 
 /// The configuration for [`crate::serve`]. `certificates` is asked at every handshake, so it can serve a
 /// renewed leaf at once. With `client_ca`, only clients whose certificate verifies with it are let in
 /// (`--client-ca-file`: the CA of the API server's client certificate).
 pub fn server_config(
     certificates: Arc<dyn ResolvesServerCert>,
-    client_ca: Option<RootCertStore>,
+    client_ca: Option<Arc<ClientAuthorities>>,
 ) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+    let builder = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?;
     let builder = match client_ca {
         None => builder.with_no_client_auth(),
-        Some(roots) => {
-            let verifier =
-                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build()?;
-            builder.with_client_cert_verifier(verifier)
-        }
+        Some(authorities) => builder.with_client_cert_verifier(authorities),
     };
     let mut config = builder.with_cert_resolver(certificates);
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -36,4 +34,16 @@ pub enum TlsError {
     /// The client CA is not usable.
     #[error("the client CA cannot be used: {0}")]
     ClientCa(#[from] rustls::server::VerifierBuilderError),
+}
+
+/// The certificates in `ders` as roots.
+///
+/// # Errors
+/// When there is none, or one that is no CA.
+pub(super) fn roots(ders: Vec<Vec<u8>>) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for der in ders {
+        roots.add(der.into())?;
+    }
+    Ok(roots)
 }

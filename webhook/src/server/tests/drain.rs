@@ -108,3 +108,26 @@ async fn new_connections_are_served_during_the_grace_period() {
         StatusCode::OK
     );
 }
+
+/// HTTP/1.1 has no GOAWAY: in the grace period each answer tells its connection to close, so that none is cut while
+/// the next request is on its way.
+#[tokio::test]
+async fn http_1_is_told_to_close_during_the_grace_period() {
+    let mut options = options();
+    options.shutdown_grace = Duration::from_secs(10);
+    let ground = Ground::start(options).await;
+    let mut stream = ground.connect("http/1.1").await.expect("a handshake");
+    let request = b"POST /fast HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
+    stream.write_all(request).await.expect("a request");
+    let mut answer = [0_u8; 12];
+    stream.read_exact(&mut answer).await.expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    ground.shutdown.cancel();
+    stream.write_all(request).await.expect("a request");
+    let mut rest = Vec::new();
+    let closed = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut rest));
+    closed.await.expect("closed in time").expect("in order");
+    let rest = String::from_utf8(rest).expect("text");
+    assert!(rest.contains("HTTP/1.1 200"), "{rest}");
+    assert!(rest.contains("connection: close"), "{rest}");
+}

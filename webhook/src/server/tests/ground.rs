@@ -1,6 +1,6 @@
 //! A server on loopback, a CA, and clients that trust it.
 
-use crate::server::{ServeError, ServeOptions, serve, server_config};
+use crate::server::{ClientAuthorities, ServeError, ServeOptions, serve, server_config};
 use crate::{Metrics, server};
 use axum::Router;
 use axum::routing::post;
@@ -89,6 +89,7 @@ pub(super) struct Ground {
     pub(super) shutdown: CancellationToken,
     authority: Authority,
     certificate: Arc<Swappable>,
+    clients: Option<Arc<ClientAuthorities>>,
     registry: Registry,
     server: JoinHandle<Result<(), ServeError>>,
     /// Lets the requests to `/held` go on.
@@ -103,14 +104,17 @@ impl Ground {
     }
 
     pub(super) async fn start_with_client_ca(options: ServeOptions) -> Self {
-        Self::launch(options, true).await
+        let ground = Self::launch(options, true).await;
+        let own = vec![ground.authority.der.to_vec()];
+        ground.trust_clients(own).expect("a CA");
+        ground
     }
 
     async fn launch(options: ServeOptions, client_ca: bool) -> Self {
         let authority = Authority::new();
         let certificate = Arc::new(Swappable(Mutex::new(certified(&authority))));
-        let roots = client_ca.then(|| authority.roots());
-        let tls = server_config(certificate.clone(), roots).expect("a configuration");
+        let clients = client_ca.then(Arc::<ClientAuthorities>::default);
+        let tls = server_config(certificate.clone(), clients.clone()).expect("a configuration");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let shutdown = CancellationToken::new();
@@ -135,11 +139,26 @@ impl Ground {
             shutdown,
             authority,
             certificate,
+            clients,
             registry,
             server,
             release,
             begun,
         }
+    }
+
+    /// Lets in the clients of these CAs (DER) from now on.
+    pub(super) fn trust_clients(
+        &self,
+        authorities: Vec<Vec<u8>>,
+    ) -> Result<bool, server::TlsError> {
+        let clients = self.clients.as_ref().expect("a client CA");
+        clients.replace(authorities)
+    }
+
+    /// A CA of somebody else, DER.
+    pub(super) fn stranger() -> Vec<u8> {
+        Authority::new().der.to_vec()
     }
 
     pub(super) fn renew(&self) {
@@ -180,6 +199,22 @@ impl Ground {
         tokio::time::timeout(PATIENCE, shaken)
             .await
             .expect("a handshake in time")
+    }
+
+    /// Whether a client gets an answer. In TLS 1.3 a refusal comes after the client's half of the handshake: only a
+    /// request shows it.
+    pub(super) async fn is_served(
+        &self,
+        versions: &[&'static SupportedProtocolVersion],
+        client: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+    ) -> bool {
+        let Ok(stream) = self.connect_with(versions, "h2", client).await else {
+            return false;
+        };
+        match Client::try_over(stream).await {
+            Ok(mut client) => client.post("/fast").await.is_ok(),
+            Err(_) => false,
+        }
     }
 
     /// Waits until the metrics contain `line`.

@@ -42,24 +42,20 @@ async fn tls_1_2_is_refused() {
 async fn with_a_client_ca_only_its_clients_are_let_in() {
     let ground = Ground::start_with_client_ca(options()).await;
     let versions = [&rustls::version::TLS13];
-    // In TLS 1.3 the refusal comes after the client's handshake: the request shows it.
-    let stranger = ground
-        .connect_with(&versions, "h2", None)
-        .await
-        .expect("its half");
-    let answer = match ground::Client::try_over(stranger).await {
-        Ok(mut client) => client.post("/fast").await.ok(),
-        Err(_) => None,
-    };
-    assert_eq!(answer, None);
-    let known = ground
-        .connect_with(&versions, "h2", Some(ground.client()))
-        .await;
-    let mut client = ground::Client::over(known.expect("a handshake")).await;
-    assert_eq!(
-        client.post("/fast").await.expect("an answer"),
-        StatusCode::OK
-    );
+    assert!(!ground.is_served(&versions, None).await, "a stranger");
+    let known = Some(ground.client());
+    assert!(ground.is_served(&versions, known).await);
+
+    // The CA is exchanged like any certificate; what is no CA changes nothing.
+    assert!(ground.trust_clients(Vec::new()).is_err());
+    assert!(ground.trust_clients(vec![b"nothing".to_vec()]).is_err());
+    let known = Some(ground.client());
+    assert!(ground.is_served(&versions, known).await);
+    ground
+        .trust_clients(vec![Ground::stranger()])
+        .expect("a CA");
+    let known = Some(ground.client());
+    assert!(!ground.is_served(&versions, known).await);
     ground.stop().await.expect("a clean end");
 }
 
