@@ -1,7 +1,11 @@
 //! Field errors in kubectl's own form, such as `spec.address: Invalid value: "x": is not an IP address`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::StatusCause;
+use std::borrow::Cow;
 use std::fmt;
+
+/// The path of a field; most are fixed.
+pub type Path = Cow<'static, str>;
 
 /// What is wrong with a field; the names of Kubernetes' own field errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +26,7 @@ pub enum Cause {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// Path of the field, such as `spec.clusterRef.name`.
-    pub path: &'static str,
+    pub path: Path,
     /// What is wrong with it.
     pub cause: Cause,
     /// Why, and what to do.
@@ -31,33 +35,33 @@ pub struct FieldError {
 
 impl FieldError {
     /// The value of `path` is not acceptable.
-    pub fn invalid(path: &'static str, value: &str, detail: impl Into<String>) -> Self {
+    pub fn invalid(path: impl Into<Path>, value: &str, detail: impl Into<String>) -> Self {
         Self::new(path, Cause::Invalid(value.to_owned()), detail)
     }
 
     /// `path` needs a value.
-    pub fn required(path: &'static str, detail: impl Into<String>) -> Self {
+    pub fn required(path: impl Into<Path>, detail: impl Into<String>) -> Self {
         Self::new(path, Cause::Required, detail)
     }
 
     /// `path` may not be set, changed or used so.
-    pub fn forbidden(path: &'static str, detail: impl Into<String>) -> Self {
+    pub fn forbidden(path: impl Into<Path>, detail: impl Into<String>) -> Self {
         Self::new(path, Cause::Forbidden, detail)
     }
 
     /// What `path` names does not exist.
-    pub fn not_found(path: &'static str, value: &str, detail: impl Into<String>) -> Self {
+    pub fn not_found(path: impl Into<Path>, value: &str, detail: impl Into<String>) -> Self {
         Self::new(path, Cause::NotFound(value.to_owned()), detail)
     }
 
     /// Another object has the value of `path`, and only one may.
-    pub fn duplicate(path: &'static str, value: &str, detail: impl Into<String>) -> Self {
+    pub fn duplicate(path: impl Into<Path>, value: &str, detail: impl Into<String>) -> Self {
         Self::new(path, Cause::Duplicate(value.to_owned()), detail)
     }
 
-    fn new(path: &'static str, cause: Cause, detail: impl Into<String>) -> Self {
+    fn new(path: impl Into<Path>, cause: Cause, detail: impl Into<String>) -> Self {
         Self {
-            path,
+            path: path.into(),
             cause,
             detail: detail.into(),
         }
@@ -84,7 +88,7 @@ impl FieldError {
             Cause::NotFound(_) => "FieldValueNotFound",
         };
         StatusCause {
-            field: Some(self.path.to_owned()),
+            field: Some(self.path.to_string()),
             message: Some(self.text()),
             reason: Some(reason.to_owned()),
         }
@@ -132,7 +136,10 @@ mod tests {
         ] {
             assert_eq!(error.to_string(), want);
             assert_eq!(error.status_cause().reason.as_deref(), Some(reason));
-            assert_eq!(error.status_cause().field.as_deref(), Some(error.path));
+            assert_eq!(
+                error.status_cause().field.as_deref(),
+                Some(error.path.as_ref())
+            );
         }
     }
 }

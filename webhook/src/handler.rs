@@ -1,9 +1,10 @@
 //! The router: reads, decodes, dispatches, traces and counts. What a request means is decided elsewhere.
 
+use crate::admit;
 use crate::answer::Answer;
 use crate::body::{self, BodyError};
-use crate::machinereclaims;
 use crate::metrics::DecisionLabels;
+use crate::request::Judged;
 use crate::review::{self, ReviewError};
 use crate::state::WebhookState;
 use axum::Router;
@@ -12,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use futures::FutureExt;
 use http::{HeaderMap, StatusCode, header};
+use ichor_crds::MachineReclaim;
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 use tracing::Instrument;
@@ -19,33 +21,45 @@ use tracing::Instrument;
 /// Largest body that is read: two objects and their frame (DESIGN section 4).
 pub const MAX_BODY_BYTES: usize = 7 << 20;
 /// Path of the mutating webhook for machinereclaims.
-pub const MUTATE_MACHINERECLAIMS: &str = "/mutate/machinereclaims";
+pub const MUTATE_MACHINERECLAIMS: &str = MachineReclaim::PATHS.mutate;
 /// Path of the validating webhook for machinereclaims.
-pub const VALIDATE_MACHINERECLAIMS: &str = "/validate/machinereclaims";
+pub const VALIDATE_MACHINERECLAIMS: &str = MachineReclaim::PATHS.validate;
+
+/// The paths of a resource's webhooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paths {
+    /// Of the mutating one.
+    pub mutate: &'static str,
+    /// Of the validating one.
+    pub validate: &'static str,
+}
 
 /// The routes of the webhook.
 pub fn router(state: WebhookState) -> Router {
+    let routes = [route::<MachineReclaim>()];
+    let all = routes.into_iter().fold(Router::new(), Router::merge);
+    all.with_state(state)
+}
+
+fn route<R: Judged>() -> Router<WebhookState> {
+    let Paths { mutate, validate } = R::PATHS;
     Router::new()
-        .route(MUTATE_MACHINERECLAIMS, post(mutate))
-        .route(VALIDATE_MACHINERECLAIMS, post(validate))
-        .with_state(state)
-}
-
-async fn mutate(State(state): State<WebhookState>, request: Request) -> Response {
-    guarded(&state, MUTATE_MACHINERECLAIMS, request).await
-}
-
-async fn validate(State(state): State<WebhookState>, request: Request) -> Response {
-    guarded(&state, VALIDATE_MACHINERECLAIMS, request).await
+        .route(mutate, post(guarded::<R, true>))
+        .route(validate, post(guarded::<R, false>))
 }
 
 /// Answers within the request timeout, and also when a rule panics: the API server takes a 500 for a
 /// failed webhook and refuses the request, and the connection with its other requests lives on.
-async fn guarded(state: &WebhookState, webhook: &'static str, request: Request) -> Response {
+async fn guarded<R: Judged, const MUTATES: bool>(
+    State(state): State<WebhookState>,
+    request: Request,
+) -> Response {
+    let Paths { mutate, validate } = R::PATHS;
+    let webhook = if MUTATES { mutate } else { validate };
     // Monotonic, and only for the histogram: no decision depends on it.
     let started = Instant::now();
     let in_flight = state.0.metrics.start(webhook);
-    let work = AssertUnwindSafe(answer(state, webhook, request)).catch_unwind();
+    let work = AssertUnwindSafe(answer::<R, MUTATES>(&state, webhook, request)).catch_unwind();
     let response = match tokio::time::timeout(state.0.settings.request_timeout, work).await {
         Ok(Ok(response)) => response,
         Ok(Err(_panic)) => {
@@ -68,7 +82,11 @@ async fn guarded(state: &WebhookState, webhook: &'static str, request: Request) 
     response
 }
 
-async fn answer(state: &WebhookState, webhook: &'static str, request: Request) -> Response {
+async fn answer<R: Judged, const MUTATES: bool>(
+    state: &WebhookState,
+    webhook: &'static str,
+    request: Request,
+) -> Response {
     let (parts, body) = request.into_parts();
     if !is_json(&parts.headers) {
         return refuse(
@@ -97,15 +115,17 @@ async fn answer(state: &WebhookState, webhook: &'static str, request: Request) -
         name = %request.name,
     );
     let operation = request.operation.as_str();
-    let outcome = if webhook == MUTATE_MACHINERECLAIMS {
-        span.in_scope(|| machinereclaims::mutate_request(request))
+    let outcome = if MUTATES {
+        admit::mutate_request::<R>(state, request)
+            .instrument(span)
+            .await
     } else {
-        machinereclaims::validate_request(state, request)
+        admit::validate_request::<R>(state, request)
             .instrument(span)
             .await
     };
     state.0.metrics.decided(&DecisionLabels {
-        resource: machinereclaims::RESOURCE,
+        resource: R::RESOURCE,
         operation,
         decision: outcome.decision,
         reason: outcome.reason,

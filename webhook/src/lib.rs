@@ -6,33 +6,51 @@
 //! 2. [`router`] reads a bounded body and answers what is no review with an HTTP error (`handler`, `body`),
 //! 3. `review` decodes the frame of the `AdmissionReview`, so that even an object that cannot be decoded
 //!    gets an answer with its uid (FAULTS 9),
-//! 4. [`machinereclaims`] mutates, or reads what the rules need through [`AccessReviewer`] and
-//!    [`References`] and judges it with pure functions,
+//! 4. `admit` asks what the rules of the resource need ([`Judged::questions`]) through [`AccessReviewer`]
+//!    and [`References`], and judges it with pure functions, or fills in what admission fills in,
 //! 5. `answer` writes the review back.
+//!
+//! A resource is an implementation of [`Judged`] in a module of its name.
 //!
 //! The host gives the certificates (as a [`rustls::ServerConfig`]), the metrics registry and the two ports,
 //! and keeps readiness to itself.
 
+mod admit;
 mod answer;
 mod body;
+mod common;
+mod denial;
 mod field;
+mod findings;
 mod handler;
+mod judge;
 mod live;
-pub mod machinereclaims;
+mod machinereclaims;
 mod metrics;
+mod mutate;
+mod observe;
 mod ports;
+mod request;
 mod review;
 mod server;
 mod state;
+mod stored;
 #[cfg(any(test, feature = "stub"))]
 pub mod stub;
 
+pub use denial::Denial;
 pub use field::{Cause, FieldError};
-pub use handler::{MAX_BODY_BYTES, MUTATE_MACHINERECLAIMS, VALIDATE_MACHINERECLAIMS, router};
+pub use findings::{Answer, Findings, Questions, Verb};
+pub use handler::{
+    MAX_BODY_BYTES, MUTATE_MACHINERECLAIMS, Paths, VALIDATE_MACHINERECLAIMS, router,
+};
+pub use judge::judge;
 pub use live::LiveCluster;
 pub use metrics::Metrics;
 pub use ports::{
-    Access, AccessQuestion, AccessReviewer, ClusterLookup, LookupError, OtherReclaim, References,
+    Access, AccessQuestion, AccessReviewer, BundleLookup, ClusterLookup, LookupError, References,
+    Selector,
 };
+pub use request::{Change, Facts, Judged, Rule, Snapshot, Verdict, Warning};
 pub use server::{ClientAuthorities, ServeError, ServeOptions, TlsError, serve, server_config};
 pub use state::{Settings, WebhookState};

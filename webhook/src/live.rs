@@ -1,21 +1,22 @@
 //! The ports against the API server itself: every answer is a live read.
 
-use crate::machinereclaims::StoredReclaim;
 use crate::ports::{
-    Access, AccessQuestion, AccessReviewer, ClusterLookup, LookupError, OtherReclaim, References,
+    Access, AccessQuestion, AccessReviewer, BundleLookup, LookupError, References, Selector,
 };
 use async_trait::async_trait;
-use ichor_crds::{GROUP, TalosCluster, VERSION};
+use ichor_certs::SecretsBundle;
+use ichor_crds::{BUNDLE_KEY, GROUP, VERSION};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
+use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{Api, GetParams, ListParams, PostParams, Request};
 use kube::{Client, Error};
 use serde::Deserialize;
+use serde_json::value::RawValue;
+use zeroize::Zeroizing;
 
-/// Names of existing clusters that are read for the text of a refusal.
-const EXISTING: u32 = 10;
-/// Reclaims per page of a list.
+/// Objects per page of a list.
 const PAGE: u32 = 500;
 
 /// The API server that Ichor runs in.
@@ -90,13 +91,13 @@ struct TypeOfSecret {
     kind: String,
 }
 
-/// A page of MachineReclaims; each is decoded leniently, so that one that is broken hides no other.
+/// A page of a list.
 #[derive(Deserialize)]
 struct Page {
     #[serde(default)]
     metadata: PageMeta,
     #[serde(default)]
-    items: Vec<Box<serde_json::value::RawValue>>,
+    items: Vec<Box<RawValue>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -107,22 +108,31 @@ struct PageMeta {
 
 #[async_trait]
 impl References for LiveCluster {
-    async fn cluster(&self, namespace: &str, name: &str) -> Result<ClusterLookup, LookupError> {
-        let api: Api<TalosCluster> = Api::namespaced(self.client.clone(), namespace);
-        let found = api.get_metadata_opt(name).await;
-        if found.map_err(|e| failure("taloscluster", &e))?.is_some() {
-            return Ok(ClusterLookup::Found);
+    async fn list(
+        &self,
+        namespace: &str,
+        resource: &str,
+        selector: &Selector,
+        most: Option<u32>,
+    ) -> Result<Vec<Box<RawValue>>, LookupError> {
+        let path = format!("/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{resource}");
+        let mut page = ListParams::default().limit(most.unwrap_or(PAGE));
+        if let Selector::Field(field, value) = selector {
+            page = page.fields(&format!("{field}={}", escaped(value)));
         }
-        let list = api
-            .list_metadata(&ListParams::default().limit(EXISTING))
-            .await;
-        let list = list.map_err(|e| failure("talosclusters", &e))?;
-        let existing = list
-            .items
-            .into_iter()
-            .filter_map(|c| c.metadata.name)
-            .collect();
-        Ok(ClusterLookup::Missing { existing })
+        let mut all = Vec::new();
+        loop {
+            let request = Request::new(&path)
+                .list(&page)
+                .map_err(|_| LookupError::Unreachable)?;
+            let answer = self.client.request::<Page>(request).await;
+            let Page { metadata, items } = answer.map_err(|e| failure(resource, &e))?;
+            all.extend(items);
+            if metadata.next.is_empty() || most.is_some() {
+                return Ok(all);
+            }
+            page.continue_token = Some(metadata.next);
+        }
     }
 
     async fn secret_type(
@@ -140,30 +150,46 @@ impl References for LiveCluster {
         }
     }
 
-    async fn unfinished_reclaims(&self, namespace: &str) -> Result<Vec<OtherReclaim>, LookupError> {
-        let path = format!("/apis/{GROUP}/{VERSION}/namespaces/{namespace}/machinereclaims");
-        let mut page = ListParams::default().limit(PAGE);
-        let mut unfinished = Vec::new();
-        loop {
-            let request = Request::new(&path)
-                .list(&page)
-                .map_err(|_| LookupError::Unreachable)?;
-            let answer: Page = self
-                .client
-                .request(request)
-                .await
-                .map_err(|e| failure("machinereclaims", &e))?;
-            unfinished.extend(answer.items.iter().filter_map(|item| {
-                StoredReclaim::decode(item)
-                    .ok()
-                    .and_then(|stored| stored.unfinished())
-            }));
-            if answer.metadata.next.is_empty() {
-                return Ok(unfinished);
-            }
-            page.continue_token = Some(answer.metadata.next);
-        }
+    async fn bundle(&self, namespace: &str, name: &str) -> Result<BundleLookup, LookupError> {
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
+        let found = api.get_opt(name).await.map_err(|e| failure("secret", &e))?;
+        let Some(secret) = found else {
+            return Ok(BundleLookup::NoSecret);
+        };
+        // Every value is zeroed with this: none of them outlives the answer.
+        let data = secret.data.unwrap_or_default().into_iter();
+        let mut data = data.map(|(key, value)| (key, Zeroizing::new(value.0)));
+        let Some((_, text)) = data.find(|(key, _)| key == BUNDLE_KEY) else {
+            return Ok(BundleLookup::NoKey);
+        };
+        // Whether its CA is valid now is the controller's to say, again and again.
+        Ok(match SecretsBundle::parse(&text) {
+            Ok(bundle) => BundleLookup::Sound {
+                cluster_id: bundle.cluster_id().to_owned(),
+            },
+            Err(defect) => BundleLookup::Defect(defect),
+        })
     }
+
+    async fn is_terminating(&self, namespace: &str) -> Result<bool, LookupError> {
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        let found = api.get_metadata_opt(namespace).await;
+        let found = found.map_err(|e| failure("namespace", &e))?;
+        // Gone altogether: nothing is left to be kept.
+        Ok(found.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()))
+    }
+}
+
+/// A value as field selectors take it: their own signs are escaped.
+fn escaped(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for sign in value.chars() {
+        if matches!(sign, '\\' | ',' | '=') {
+            text.push('\\');
+        }
+        text.push(sign);
+    }
+    text
 }
 
 /// What the caller may know of a failed call; the rest is for the log.
@@ -183,66 +209,18 @@ mod tests {
     use serde_json::{Value, json};
     use std::convert::Infallible;
 
-    /// A cluster whose answer to a path with query is `answer`'s.
-    fn cluster(answer: fn(&str) -> (StatusCode, Value)) -> LiveCluster {
-        let service = tower::service_fn(move |request: HttpRequest<Body>| async move {
-            let path = request
-                .uri()
-                .path_and_query()
-                .map_or("", |path| path.as_str());
-            let (code, body) = answer(path);
+    /// An API server that gives one answer to everything: what a real one does only when it is broken.
+    fn broken(code: StatusCode, body: Value) -> LiveCluster {
+        let service = tower::service_fn(move |_: HttpRequest<Body>| {
             let body = Body::from(body.to_string().into_bytes());
-            Ok::<_, Infallible>(
-                Response::builder()
-                    .status(code)
-                    .body(body)
-                    .expect("an answer"),
-            )
+            let answer = Response::builder().status(code).body(body);
+            async move { Ok::<_, Infallible>(answer.expect("an answer")) }
         });
         LiveCluster::new(Client::new(service, "default"))
     }
 
-    fn error(code: StatusCode, reason: &str) -> (StatusCode, Value) {
-        let body = json!({"kind": "Status", "status": "Failure", "code": code.as_u16(),
-            "reason": reason, "message": "with words that are for the log"});
-        (code, body)
-    }
-
-    /// FAULTS 32: not only the first page; and one that cannot be read hides no other.
-    #[tokio::test]
-    async fn every_page_of_reclaims_is_read() {
-        let cluster = cluster(|path| {
-            let item = |name: &str, address: Value| json!({"metadata": {"name": name}, "spec": {"address": address}});
-            let page =
-                |next: &str, items: Value| json!({"metadata": {"continue": next}, "items": items});
-            let body = if path.contains("continue=second") {
-                page("", json!([item("c", json!("10.5.0.9"))]))
-            } else {
-                page(
-                    "second",
-                    json!([item("a", json!("10.5.0.7")), item("b", json!(8))]),
-                )
-            };
-            (StatusCode::OK, body)
-        });
-        let others = cluster
-            .unfinished_reclaims("ichor-system")
-            .await
-            .expect("reclaims");
-        let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
-        assert_eq!(names, ["a", "c"]);
-    }
-
-    #[tokio::test]
-    async fn a_failure_is_told_by_its_reason_alone() {
-        let cluster = cluster(|_| error(StatusCode::FORBIDDEN, "Forbidden"));
-        let refused = LookupError::Refused("Forbidden (403)".to_owned());
-        assert_eq!(cluster.cluster("n", "prod").await, Err(refused.clone()));
-        assert_eq!(
-            cluster.secret_type("n", "pasted").await,
-            Err(refused.clone())
-        );
-        assert_eq!(cluster.unfinished_reclaims("n").await, Err(refused.clone()));
+    /// Every lookup of `cluster`.
+    async fn errors(cluster: &LiveCluster) -> Vec<Option<LookupError>> {
         let user = k8s_openapi::api::authentication::v1::UserInfo::default();
         let question = AccessQuestion {
             user: &user,
@@ -252,29 +230,44 @@ mod tests {
             namespace: "n",
             name: "pasted",
         };
-        assert_eq!(cluster.review(question).await, Err(refused));
+        vec![
+            cluster.review(question).await.err(),
+            cluster
+                .list("n", "talosclusters", &Selector::All, None)
+                .await
+                .err(),
+            cluster.secret_type("n", "pasted").await.err(),
+            cluster.bundle("n", "bundle").await.err(),
+            cluster.is_terminating("n").await.err(),
+        ]
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_by_its_reason_alone() {
+        let body = json!({"kind": "Status", "status": "Failure", "code": 500,
+            "reason": "InternalError", "message": "with words that are for the log"});
+        let cluster = broken(StatusCode::INTERNAL_SERVER_ERROR, body);
+        for error in errors(&cluster).await {
+            let refused = LookupError::Refused("InternalError (500)".to_owned());
+            assert_eq!(error, Some(refused));
+        }
     }
 
     #[tokio::test]
     async fn an_answer_that_makes_no_sense_allows_nothing() {
-        let cluster = cluster(|_| (StatusCode::OK, json!("?")));
-        assert_eq!(
-            cluster.cluster("n", "prod").await,
-            Err(LookupError::Unreachable)
-        );
-        assert_eq!(
-            cluster.secret_type("n", "pasted").await,
-            Err(LookupError::Unreachable)
-        );
-        assert_eq!(
-            cluster.unfinished_reclaims("n").await,
-            Err(LookupError::Unreachable)
-        );
+        for error in errors(&broken(StatusCode::OK, json!("?"))).await {
+            assert_eq!(error, Some(LookupError::Unreachable));
+        }
     }
 
-    #[tokio::test]
-    async fn a_missing_secret_is_no_failure() {
-        let cluster = cluster(|_| error(StatusCode::NOT_FOUND, "NotFound"));
-        assert_eq!(cluster.secret_type("n", "pasted").await, Ok(None));
+    #[test]
+    fn a_value_cannot_add_to_its_selector() {
+        for (value, want) in [
+            ("worker-7", "worker-7"),
+            ("a,metadata.name!=b", "a\\,metadata.name!\\=b"),
+            ("a\\", "a\\\\"),
+        ] {
+            assert_eq!(escaped(value), want);
+        }
     }
 }

@@ -2,8 +2,10 @@
 //! controller with [`crate::LiveCluster`].
 
 use async_trait::async_trait;
-use ichor_crds::{NodeAddress, SystemUuid};
+use ichor_certs::BundleError;
+use ichor_crds::TalosCluster;
 use k8s_openapi::api::authentication::v1::UserInfo;
+use serde_json::value::RawValue;
 
 /// A question of who may do what: a SubjectAccessReview for a resource.
 #[derive(Clone, Copy, Debug)]
@@ -44,13 +46,16 @@ pub enum LookupError {
     /// The API server could not be asked.
     #[error("the API server could not be asked; the log of the controller says why")]
     Unreachable,
+    /// The object is stored in a form that cannot be read.
+    #[error("it is stored in a form that cannot be read; the log of the controller says why")]
+    Unreadable,
 }
 
 /// A TalosCluster looked up by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ClusterLookup {
     /// It exists.
-    Found,
+    Found(Box<TalosCluster>),
     /// It does not; these do, in no order.
     Missing {
         /// Names of the clusters that exist.
@@ -58,17 +63,36 @@ pub enum ClusterLookup {
     },
 }
 
-/// Another MachineReclaim that has not ended.
+/// What a Secret holds under the key of a secrets bundle. No secret is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherReclaim {
-    /// Its name.
-    pub name: String,
-    /// Its address, where that is one.
-    pub address: Option<NodeAddress>,
-    /// The UUID that its inspection found.
-    pub machine: Option<SystemUuid>,
-    /// Whether its consent was given: the typed UUID is the machine's.
-    pub confirmed: bool,
+pub enum BundleLookup {
+    /// There is no Secret of that name.
+    NoSecret,
+    /// The Secret has no such key.
+    NoKey,
+    /// What is there is not usable.
+    Defect(BundleError),
+    /// A usable bundle of the cluster with this ID.
+    Sound {
+        /// The cluster's ID.
+        cluster_id: String,
+    },
+}
+
+/// Which objects are listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// All of the namespace.
+    All,
+    /// Those whose field has this value; the CRD names the field as selectable.
+    Field(&'static str, String),
+}
+
+impl Selector {
+    /// The object of this name.
+    pub fn name(name: impl Into<String>) -> Self {
+        Self::Field("metadata.name", name.into())
+    }
 }
 
 /// Asks who may do what.
@@ -82,13 +106,22 @@ pub trait AccessReviewer: Send + Sync {
 /// read: a cache may lag behind the person who just created the object.
 #[async_trait]
 pub trait References: Send + Sync {
-    /// Looks the TalosCluster `name` up.
-    async fn cluster(&self, namespace: &str, name: &str) -> Result<ClusterLookup, LookupError>;
+    /// Lists objects of Ichor's `resource`, at most `most` of them where that is given.
+    async fn list(
+        &self,
+        namespace: &str,
+        resource: &str,
+        selector: &Selector,
+        most: Option<u32>,
+    ) -> Result<Vec<Box<RawValue>>, LookupError>;
 
     /// The type of the Secret `name`, `None` when there is none. Its data is not kept.
     async fn secret_type(&self, namespace: &str, name: &str)
     -> Result<Option<String>, LookupError>;
 
-    /// The MachineReclaims of `namespace` that have not ended.
-    async fn unfinished_reclaims(&self, namespace: &str) -> Result<Vec<OtherReclaim>, LookupError>;
+    /// What the Secret `name` holds as a secrets bundle.
+    async fn bundle(&self, namespace: &str, name: &str) -> Result<BundleLookup, LookupError>;
+
+    /// Whether the namespace is being deleted.
+    async fn is_terminating(&self, namespace: &str) -> Result<bool, LookupError>;
 }

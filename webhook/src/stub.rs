@@ -2,10 +2,12 @@
 //! (DESIGN section 17). Behind feature `stub`, so that no released binary can be wired to it.
 
 use crate::ports::{
-    Access, AccessQuestion, AccessReviewer, ClusterLookup, LookupError, OtherReclaim, References,
+    Access, AccessQuestion, AccessReviewer, BundleLookup, LookupError, References, Selector,
 };
 use async_trait::async_trait;
 use k8s_openapi::api::authentication::v1::UserInfo;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -20,19 +22,21 @@ pub struct Asked {
 }
 
 /// An API server in memory. The default allows everything and holds cluster `prod`, Secret `pasted` of the
-/// right type and no reclaim.
+/// right type and nothing else.
 #[derive(Debug)]
 pub struct Stub {
-    /// Answer to verb `reclaim`.
-    pub reclaim: Result<Access, LookupError>,
+    /// Answer to every verb on Ichor's own resources.
+    pub verb: Result<Access, LookupError>,
     /// Answer to verb `get` on secrets.
     pub get_secret: Result<Access, LookupError>,
-    /// Names of the clusters.
-    pub clusters: Vec<String>,
+    /// Ichor's objects by resource.
+    pub objects: BTreeMap<&'static str, Vec<Value>>,
     /// Types of the Secrets by name.
     pub secrets: BTreeMap<String, String>,
-    /// The reclaims that have not ended.
-    pub reclaims: Vec<OtherReclaim>,
+    /// The bundles in Secrets by name.
+    pub bundles: BTreeMap<String, BundleLookup>,
+    /// Whether the namespace is being deleted.
+    pub terminating: bool,
     /// How long each answer takes.
     pub delay: Duration,
     /// Whether each answer panics, to show what a bug does.
@@ -41,15 +45,29 @@ pub struct Stub {
     pub log: Option<Mutex<Vec<Asked>>>,
 }
 
+/// A TalosCluster as it is stored.
+pub fn cluster(name: &str) -> Value {
+    json!({
+        "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosCluster",
+        "metadata": {"name": name, "namespace": "ichor-system"},
+        "spec": {
+            "endpoint": "https://10.5.0.2:6443", "talosVersion": "v1.13.5", "kubernetesVersion": "v1.35.4",
+            "versionContract": "v1.13", "secretsBundleRef": {"name": format!("{name}-bundle")},
+            "kubernetesAccess": "self",
+        },
+    })
+}
+
 impl Default for Stub {
     fn default() -> Self {
         let kind = ichor_crds::TALOSCONFIG_SECRET_TYPE.to_owned();
         Self {
-            reclaim: Ok(Access::Allowed),
+            verb: Ok(Access::Allowed),
             get_secret: Ok(Access::Allowed),
-            clusters: vec!["prod".to_owned()],
+            objects: BTreeMap::from([("talosclusters", vec![cluster("prod")])]),
             secrets: BTreeMap::from([("pasted".to_owned(), kind)]),
-            reclaims: Vec::new(),
+            bundles: BTreeMap::new(),
+            terminating: false,
             delay: Duration::ZERO,
             panics: false,
             log: None,
@@ -93,24 +111,37 @@ impl AccessReviewer for Stub {
                 });
         }
         self.wait().await;
-        if verb == "reclaim" {
-            self.reclaim.clone()
-        } else {
+        if resource == "secrets" {
             self.get_secret.clone()
+        } else {
+            self.verb.clone()
         }
     }
 }
 
 #[async_trait]
 impl References for Stub {
-    async fn cluster(&self, _: &str, name: &str) -> Result<ClusterLookup, LookupError> {
+    async fn list(
+        &self,
+        _: &str,
+        resource: &str,
+        selector: &Selector,
+        most: Option<u32>,
+    ) -> Result<Vec<Box<RawValue>>, LookupError> {
         self.wait().await;
-        if self.clusters.iter().any(|cluster| cluster == name) {
-            return Ok(ClusterLookup::Found);
-        }
-        Ok(ClusterLookup::Missing {
-            existing: self.clusters.clone(),
-        })
+        let all = self.objects.get(resource).into_iter().flatten();
+        let selected = all.filter(|object| match selector {
+            Selector::All => true,
+            Selector::Field(field, value) => {
+                let pointer = format!("/{}", field.replace('.', "/"));
+                object.pointer(&pointer).and_then(Value::as_str) == Some(value)
+            }
+        });
+        let most = most.map_or(usize::MAX, |most| most as usize);
+        let texts = selected.take(most).map(to_raw_value);
+        texts
+            .collect::<Result<_, _>>()
+            .map_err(|_| LookupError::Unreadable)
     }
 
     async fn secret_type(&self, _: &str, name: &str) -> Result<Option<String>, LookupError> {
@@ -118,8 +149,17 @@ impl References for Stub {
         Ok(self.secrets.get(name).cloned())
     }
 
-    async fn unfinished_reclaims(&self, _: &str) -> Result<Vec<OtherReclaim>, LookupError> {
+    async fn bundle(&self, _: &str, name: &str) -> Result<BundleLookup, LookupError> {
         self.wait().await;
-        Ok(self.reclaims.clone())
+        Ok(self
+            .bundles
+            .get(name)
+            .cloned()
+            .unwrap_or(BundleLookup::NoSecret))
+    }
+
+    async fn is_terminating(&self, _: &str) -> Result<bool, LookupError> {
+        self.wait().await;
+        Ok(self.terminating)
     }
 }

@@ -1,192 +1,151 @@
-//! Admission of machinereclaims: request → facts (`stored`, pure) → findings (`observe`, asks) →
-//! verdict ([`judge()`], pure), and the patch of the mutating webhook (`mutate`, pure).
+//! Admission of machinereclaims (record 0136).
 
-mod audit;
-mod judge;
-mod mutate;
-mod observe;
 mod rules;
-mod snapshot;
-mod stored;
 #[cfg(test)]
 mod tests;
-mod unknown;
-mod verdict;
 
-pub use judge::judge;
-pub use snapshot::{Change, Facts, Findings, Questions, Snapshot};
-pub(crate) use stored::StoredReclaim;
-pub use verdict::{Denial, Verdict};
+use crate::common::{canonical_address, cluster_exists, named};
+use crate::findings::{Questions, Verb};
+use crate::handler::Paths;
+use crate::ports::Selector;
+use crate::request::{Change, Facts, Judged, Rule, Snapshot, Warning};
+use ichor_crds::{
+    MachineReclaim, MachineReclaimSpec, MachineReclaimStatus, NodeAddress, SystemUuid,
+};
+use rules::{conflict, consent, immutable, secret, shape, warning};
+use serde_json::Value;
 
-use crate::answer::Answer;
-use crate::handler::Outcome;
-use crate::review::{Operation, Request};
-use crate::state::WebhookState;
-use ichor_crds::{GROUP, REQUESTED_BY};
+impl Judged for MachineReclaim {
+    const KIND: &'static str = "MachineReclaim";
+    const RESOURCE: &'static str = "machinereclaims";
+    const PATHS: Paths = Paths {
+        mutate: "/mutate/machinereclaims",
+        validate: "/validate/machinereclaims",
+    };
+    type Spec = MachineReclaimSpec;
+    type Status = MachineReclaimStatus;
 
-/// The resource, in the plural.
-pub const RESOURCE: &str = "machinereclaims";
+    const RULES: &'static [Rule<Self>] = &[
+        shape::address,
+        shape::one_credential,
+        shape::reference_names,
+        shape::confirm_uuid,
+        immutable::address,
+        immutable::cluster_ref,
+        immutable::cluster_credentials,
+        immutable::credential_secret_ref,
+        consent::follows_inspection,
+        consent::stands_once_matched,
+        cluster_exists,
+        secret::is_the_callers,
+        conflict::one_reclaim_per_machine,
+    ];
+    const WARNINGS: &'static [Warning<Self>] = &[
+        warning::force,
+        warning::confirm_cluster_name,
+        warning::force_ungraceful,
+        warning::confirm_uuid,
+        warning::ended,
+    ];
 
-/// What a request is about.
-enum Subject<'a> {
-    /// Nothing that these rules cover: a deletion (deleting recalls nothing that was sent, and says so in
-    /// an Event), or a subresource. Who writes `status` is the policy's to say (DESIGN section 4).
-    Other,
-    /// A created or changed object.
-    Object {
-        object: StoredReclaim<'a>,
-        old: Option<StoredReclaim<'a>>,
-    },
-}
-
-/// Answers a request to the mutating webhook.
-pub(crate) fn mutate_request(request: Request<'_>) -> Outcome {
-    let patch = match subject(&request) {
-        Err(message) => return bad_request(request.uid, message),
-        Ok(Subject::Other) => json_patch::Patch::default(),
-        Ok(Subject::Object { object, old }) => {
-            let caller = request.user_info.username.as_deref().unwrap_or_default();
-            mutate::mutate(caller, &object, old.as_ref())
+    /// Nothing for a change of metadata: a finalizer must come off although the references are gone
+    /// (DESIGN section 4, step 1; FAULTS 5).
+    fn questions(facts: &Facts<Self>) -> Questions {
+        let Some(spec) = facts.spec().filter(|_| facts.is_ichors()) else {
+            return Questions::default();
+        };
+        Questions {
+            verb: Some(Verb {
+                verb: "reclaim",
+                resource: Self::RESOURCE,
+                name: facts.name.clone(),
+                doing: "reclaim machines",
+                role: "ichor-operator",
+            }),
+            cluster: named(spec.cluster_ref.as_ref()),
+            secret: named(spec.credential_secret_ref.as_ref()),
+            reclaims: others(facts),
+            ..Questions::default()
         }
-    };
-    let reason = if patch.0.is_empty() {
-        "Unchanged"
-    } else {
-        "Patched"
-    };
-    match Answer::allowed(request.uid.clone()).with_patch(&patch) {
-        Ok(answer) => Outcome {
-            answer,
-            decision: "allowed",
-            reason,
-        },
-        Err(error) => bad_request(request.uid, format!("the patch cannot be written: {error}")),
     }
-}
 
-/// Answers a request to the validating webhook.
-pub(crate) async fn validate_request(state: &WebhookState, request: Request<'_>) -> Outcome {
-    let facts = match subject(&request) {
-        Err(message) => return bad_request(request.uid, message),
-        Ok(Subject::Other) => {
-            let answer = Answer::allowed(request.uid);
-            return Outcome {
-                answer,
-                decision: "allowed",
-                reason: "NotCovered",
-            };
-        }
-        Ok(Subject::Object { object, old }) => {
-            match facts(state, &request, &object, old.as_ref()) {
-                Ok(facts) => facts,
-                Err(message) => return bad_request(request.uid, message),
-            }
-        }
-    };
-    let findings = observe::observe(state, &facts, &request.user_info).await;
-    let snapshot = Snapshot { facts, findings };
-    let Verdict {
-        denial,
-        warnings,
-        audit,
-    } = judge(&snapshot);
-    let dry_run = request.dry_run.unwrap_or(false);
-    let (answer, decision, reason) = match denial {
-        None => {
-            tracing::debug!(dry_run, "allowed");
-            (Answer::allowed(request.uid), "allowed", "Allowed")
-        }
-        Some(denial) => {
-            let message = denial.message(&request.name);
-            tracing::info!(caller = %snapshot.facts.caller, dry_run, %message, "denied");
-            let status = denial.status(&request.name);
-            (
-                Answer::denied(request.uid, status),
-                "denied",
-                denial.reason(),
-            )
-        }
-    };
-    let answer = answer.with_notes(audit, warnings);
-    Outcome {
-        answer,
-        decision,
-        reason,
+    /// One text for an address and for a UUID.
+    fn fill(snapshot: &Snapshot<Self>) -> Vec<(&'static str, Value)> {
+        let Some(spec) = snapshot.facts.spec() else {
+            return Vec::new();
+        };
+        let old = snapshot
+            .facts
+            .change_of_spec()
+            .map(|(_, old)| old.address.as_str());
+        let address = canonical_address(&spec.address, old).map(|text| ("/address", text));
+        let uuid = typed(spec).map(|uuid| ("/confirmUUID", uuid.to_string()));
+        let texts = address.into_iter().chain(uuid);
+        texts
+            .map(|(path, text)| (path, Value::String(text)))
+            .collect()
     }
-}
 
-/// Reads the objects of the request as far as its operation has them.
-fn subject<'a>(request: &Request<'a>) -> Result<Subject<'a>, String> {
-    let resource = &request.resource;
-    if resource.group != GROUP || resource.resource != RESOURCE {
-        return Err(format!(
-            "this path judges {RESOURCE}.{GROUP} and not {}.{}: correct the webhook configuration",
-            resource.resource, resource.group
-        ));
-    }
-    if request
-        .sub_resource
-        .as_deref()
-        .is_some_and(|name| !name.is_empty())
-    {
-        return Ok(Subject::Other);
-    }
-    let decode = |text: Option<&'a serde_json::value::RawValue>, what: &str| match text {
-        None => Err(format!("the request has no {what}")),
-        Some(text) => StoredReclaim::decode(text)
-            .map_err(|error| format!("{what} of the request cannot be read: {error}")),
-    };
-    match request.operation {
-        Operation::Delete => Ok(Subject::Other),
-        Operation::Connect => Err(format!("{RESOURCE} cannot be connected to")),
-        Operation::Create => Ok(Subject::Object {
-            object: decode(request.object, "object")?,
-            old: None,
-        }),
-        Operation::Update => Ok(Subject::Object {
-            object: decode(request.object, "object")?,
-            old: Some(decode(request.old_object, "oldObject")?),
-        }),
+    fn audit(facts: &Facts<Self>) -> Vec<(&'static str, String)> {
+        let Some(spec) = facts.spec() else {
+            return Vec::new();
+        };
+        let source = match &spec.credential_secret_ref {
+            Some(secret) => format!("secret {}", secret.name),
+            None if spec.cluster_credentials == Some(true) => "cluster".to_owned(),
+            None => "none".to_owned(),
+        };
+        let flag = |value: Option<bool>| value.unwrap_or(false).to_string();
+        let mut audit = vec![
+            ("address", spec.address.clone()),
+            ("credential-source", source),
+            ("force", flag(spec.force)),
+            ("force-ungraceful", flag(spec.force_ungraceful)),
+        ];
+        let cluster = spec.cluster_ref.as_ref();
+        audit.extend(cluster.map(|cluster| ("cluster", cluster.name.clone())));
+        audit.extend(
+            spec.confirm_uuid
+                .clone()
+                .map(|uuid| ("confirmed-uuid", uuid)),
+        );
+        audit
     }
 }
 
-/// What is known without asking anyone.
-fn facts(
-    state: &WebhookState,
-    request: &Request<'_>,
-    object: &StoredReclaim<'_>,
-    old: Option<&StoredReclaim<'_>>,
-) -> Result<Facts, String> {
-    let unreadable = |what: &'static str| move |error| format!("{what} cannot be read: {error}");
-    let change = match old {
-        None => Change::Create {
-            spec: object.spec().map_err(unreadable("spec"))?,
-        },
-        Some(old) if old.same_spec(object) => Change::Metadata,
-        Some(old) => Change::Spec {
-            spec: object.spec().map_err(unreadable("spec"))?,
-            old: old.spec().map_err(unreadable("the stored spec"))?,
-            status: Box::new(old.status().map_err(unreadable("the stored status"))?),
-        },
-    };
-    let requester = |of: &StoredReclaim<'_>| of.annotation(REQUESTED_BY).map(ToOwned::to_owned);
-    Ok(Facts {
-        caller: request.user_info.username.clone().unwrap_or_default(),
-        namespace: request.namespace.clone(),
-        name: request.name.clone(),
-        change,
-        requested_by: requester(object),
-        old_requested_by: old.and_then(requester),
-        ichor_namespace: state.0.settings.namespace.clone(),
-        allow_local_addresses: state.0.settings.allow_local_addresses,
-    })
+/// The reclaims that may be in the way: at creation those of the address, at consent those that act on
+/// the machine, which is what their own typed UUID says. Both fields have one text, which admission
+/// wrote; one that is stored otherwise is left to the controller's mark (DESIGN section 18, decision 11).
+fn others(facts: &Facts<MachineReclaim>) -> Vec<Selector> {
+    match &facts.change {
+        Change::Create { spec } => {
+            let address = spec.address.parse::<NodeAddress>().ok();
+            address
+                .map(|address| Selector::Field("spec.address", address.to_string()))
+                .into_iter()
+                .collect()
+        }
+        Change::Spec { spec, old, .. } if spec.confirm_uuid != old.confirm_uuid => {
+            let uuids = typed(spec).map(|uuid| [uuid, uuid.swapped()]);
+            let by_uuid = |uuid: SystemUuid| Selector::Field("spec.confirmUUID", uuid.to_string());
+            uuids.into_iter().flatten().map(by_uuid).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
-fn bad_request(uid: String, message: String) -> Outcome {
-    tracing::warn!(message, "a request that cannot be judged");
-    Outcome {
-        answer: Answer::bad_request(uid, message),
-        decision: "denied",
-        reason: "BadRequest",
-    }
+/// The UUID that was typed, where it is one.
+fn typed(spec: &MachineReclaimSpec) -> Option<SystemUuid> {
+    spec.confirm_uuid.as_deref()?.parse().ok()
+}
+
+/// The UUID that the inspection found.
+fn inspected(status: &MachineReclaimStatus) -> Option<SystemUuid> {
+    status.inspection.as_ref()?.identity.system_uuid()
+}
+
+/// Whether consent was given: the typed UUID is the inspected one, or a reset is recorded, which does not
+/// happen without.
+pub(crate) fn matched(spec: &MachineReclaimSpec, status: &MachineReclaimStatus) -> bool {
+    status.reset.is_some() || typed(spec).is_some_and(|uuid| inspected(status) == Some(uuid))
 }

@@ -3,41 +3,53 @@
 //! decides between them.
 
 use crate::field::FieldError;
-use crate::machinereclaims::snapshot::{Change, Snapshot};
-use crate::ports::OtherReclaim;
-use ichor_crds::{NodeAddress, SystemUuid};
+use crate::findings::found;
+use crate::machinereclaims::{inspected, matched, typed};
+use crate::request::{Change, Snapshot};
+use ichor_crds::{MachineReclaim, NodeAddress};
 
 /// At creation no other unfinished reclaim has the address; at consent none acts on the UUID.
-pub(crate) fn one_reclaim_per_machine(snapshot: &Snapshot) -> Vec<FieldError> {
-    let Some(Ok(others)) = &snapshot.findings.others else {
-        return Vec::new();
-    };
-    let mut others = others
-        .iter()
-        .filter(|other| other.name != snapshot.facts.name);
+pub(crate) fn one_reclaim_per_machine(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldError> {
+    let others = found(&snapshot.findings.reclaims).iter();
+    let mut others =
+        others.filter(|other| is_unfinished(other) && name(other) != snapshot.facts.name);
     let error = match &snapshot.facts.change {
         Change::Create { spec } => {
-            let address = spec.address.parse::<NodeAddress>().ok();
-            let taken = others.find(|other| address.is_some() && other.address == address);
+            let address = spec.address.parse::<NodeAddress>();
+            let taken =
+                others.find(|other| address.is_ok() && other.spec.address.parse() == address);
             taken.map(|other| FieldError::duplicate("spec.address", &spec.address, wait(other)))
         }
         Change::Spec { spec, .. } => {
-            let typed = spec.confirm_uuid.as_deref().unwrap_or_default();
-            let uuid = typed.parse::<SystemUuid>().ok();
-            let acts = |other: &&OtherReclaim| match (uuid, other.machine) {
-                (Some(mine), Some(theirs)) => other.confirmed && mine.same_board(theirs),
-                _ => false,
+            let uuid = typed(spec);
+            let acts = |other: &&MachineReclaim| {
+                let status = other.status.clone().unwrap_or_default();
+                let machine = inspected(&status).filter(|_| matched(&other.spec, &status));
+                matches!((uuid, machine), (Some(mine), Some(theirs)) if mine.same_board(theirs))
             };
+            let text = spec.confirm_uuid.as_deref().unwrap_or_default();
             let taken = others.find(acts);
-            taken.map(|other| FieldError::duplicate("spec.confirmUUID", typed, wait(other)))
+            taken.map(|other| FieldError::duplicate("spec.confirmUUID", text, wait(other)))
         }
-        Change::Metadata => None,
+        Change::Metadata | Change::Delete { .. } => None,
     };
     error.into_iter().collect()
 }
 
-fn wait(other: &OtherReclaim) -> String {
-    let name = &other.name;
+/// Whether something will still come of it.
+pub(crate) fn is_unfinished(reclaim: &MachineReclaim) -> bool {
+    !reclaim
+        .status
+        .as_ref()
+        .is_some_and(|status| status.phase.is_final())
+}
+
+fn name(reclaim: &MachineReclaim) -> &str {
+    reclaim.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn wait(other: &MachineReclaim) -> String {
+    let name = name(other);
     format!(
         "MachineReclaim {name:?} has not ended; wait for it, or end it with kubectl delete machinereclaim {name}"
     )

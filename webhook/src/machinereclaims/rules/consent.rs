@@ -1,13 +1,13 @@
 //! The typed UUID is the consent (record 0136): it follows the inspection, and it stands.
 
 use crate::field::FieldError;
-use crate::machinereclaims::snapshot::{Change, Snapshot};
-use crate::machinereclaims::stored::{inspected, matched};
-use ichor_crds::{MachineReclaimSpec, MachineReclaimStatus};
+use crate::machinereclaims::{inspected, matched};
+use crate::request::{Change, Snapshot};
+use ichor_crds::{MachineReclaim, MachineReclaimSpec, MachineReclaimStatus};
 
 /// "`confirmUUID` is not accepted at creation: consent follows inspection" (DESIGN section 4). Later on
 /// it is accepted once there is an inspection to consent to.
-pub(crate) fn follows_inspection(snapshot: &Snapshot) -> Vec<FieldError> {
+pub(crate) fn follows_inspection(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldError> {
     let early = match &snapshot.facts.change {
         Change::Create { spec } => spec.confirm_uuid.as_ref().map(|_| {
             "is not accepted at creation: consent follows inspection. Create the request without it, read status.inspection, then type the machine's UUID"
@@ -18,7 +18,7 @@ pub(crate) fn follows_inspection(snapshot: &Snapshot) -> Vec<FieldError> {
         .then_some(
             "the machine is not inspected yet: wait for phase AwaitingConfirmation and read status.inspection first",
         ),
-        Change::Metadata => None,
+        Change::Metadata | Change::Delete { .. } => None,
     };
     early
         .map(|why| FieldError::forbidden("spec.confirmUUID", why))
@@ -28,7 +28,7 @@ pub(crate) fn follows_inspection(snapshot: &Snapshot) -> Vec<FieldError> {
 
 /// `confirmUUID` and the force flags are immutable once they matched (DESIGN section 4). A wrong UUID may
 /// be typed again: nothing was consented to.
-pub(crate) fn stands_once_matched(snapshot: &Snapshot) -> Vec<FieldError> {
+pub(crate) fn stands_once_matched(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldError> {
     let Change::Spec { spec, old, status } = &snapshot.facts.change else {
         return Vec::new();
     };

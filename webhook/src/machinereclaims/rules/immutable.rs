@@ -2,31 +2,13 @@
 //! timestamp (record 0136, DESIGN section 3; FAULTS 5). The deletion timestamp is not even looked at.
 
 use crate::field::FieldError;
-use crate::machinereclaims::snapshot::{Change, Snapshot};
-use ichor_crds::{LocalReference, MachineReclaimSpec, REQUESTED_BY};
+use crate::request::Snapshot;
+use ichor_crds::{LocalReference, MachineReclaim, MachineReclaimSpec};
 
 const AGAIN: &str = "create another MachineReclaim";
 
-/// The requester annotation is what the mutating webhook wrote. Nobody sets or changes it by hand
-/// (DESIGN section 4, step 2), also where the mutating webhook did not run or another one ran after it.
-pub(crate) fn requester(snapshot: &Snapshot) -> Vec<FieldError> {
-    let facts = &snapshot.facts;
-    let (now, want) = (facts.requested_by.as_ref(), facts.old_requested_by.as_ref());
-    let kept = match facts.change {
-        Change::Create { .. } => now.is_none_or(|by| *by == facts.caller),
-        Change::Spec { .. } | Change::Metadata => now == want,
-    };
-    if kept {
-        return Vec::new();
-    }
-    vec![FieldError::forbidden(
-        "metadata.annotations",
-        format!("{REQUESTED_BY} is set by admission and cannot be set or changed by hand"),
-    )]
-}
-
 /// `address` never changes.
-pub(crate) fn address(snapshot: &Snapshot) -> Vec<FieldError> {
+pub(crate) fn address(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldError> {
     compared(snapshot, |spec, old| {
         (spec.address != old.address).then(|| {
             let why = format!(
@@ -39,7 +21,7 @@ pub(crate) fn address(snapshot: &Snapshot) -> Vec<FieldError> {
 }
 
 /// `clusterRef` is never set, cleared or changed.
-pub(crate) fn cluster_ref(snapshot: &Snapshot) -> Vec<FieldError> {
+pub(crate) fn cluster_ref(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldError> {
     compared(snapshot, |spec, old| {
         let (now, was) = (spec.cluster_ref.as_ref(), old.cluster_ref.as_ref());
         reference("spec.clusterRef", now, was)
@@ -47,7 +29,7 @@ pub(crate) fn cluster_ref(snapshot: &Snapshot) -> Vec<FieldError> {
 }
 
 /// `credentialSecretRef` is never set, cleared or changed.
-pub(crate) fn credential_secret_ref(snapshot: &Snapshot) -> Vec<FieldError> {
+pub(crate) fn credential_secret_ref(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldError> {
     compared(snapshot, |spec, old| {
         let (now, was) = (
             spec.credential_secret_ref.as_ref(),
@@ -58,7 +40,7 @@ pub(crate) fn credential_secret_ref(snapshot: &Snapshot) -> Vec<FieldError> {
 }
 
 /// `clusterCredentials` is never set, cleared or changed.
-pub(crate) fn cluster_credentials(snapshot: &Snapshot) -> Vec<FieldError> {
+pub(crate) fn cluster_credentials(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldError> {
     compared(snapshot, |spec, old| {
         (spec.cluster_credentials != old.cluster_credentials).then(|| {
             FieldError::forbidden(
@@ -89,11 +71,12 @@ fn reference(
 }
 
 fn compared(
-    snapshot: &Snapshot,
+    snapshot: &Snapshot<MachineReclaim>,
     rule: impl Fn(&MachineReclaimSpec, &MachineReclaimSpec) -> Option<FieldError>,
 ) -> Vec<FieldError> {
-    match &snapshot.facts.change {
-        Change::Spec { spec, old, .. } => rule(spec, old).into_iter().collect(),
-        Change::Create { .. } | Change::Metadata => Vec::new(),
-    }
+    let changed = snapshot.facts.change_of_spec();
+    changed
+        .and_then(|(spec, old)| rule(spec, old))
+        .into_iter()
+        .collect()
 }

@@ -1,13 +1,14 @@
 //! The shape of the spec. CEL in the CRD says most of it too, and holds without the webhook; here it is
 //! said with what to do instead.
 
+use crate::common::reference_name;
 use crate::field::FieldError;
-use crate::machinereclaims::snapshot::{Change, Snapshot, is_object_name};
-use ichor_crds::{MachineReclaimSpec, NodeAddress, SystemUuid};
+use crate::request::{Change, Snapshot};
+use ichor_crds::{MachineReclaim, NodeAddress, SystemUuid};
 
 /// An IP address of one machine; loopback and link-local only where `--allow-local-addresses` says so
 /// (DESIGN section 5). An address that was accepted once is not refused again: it cannot change.
-pub(crate) fn address(snapshot: &Snapshot) -> Vec<FieldError> {
+pub(crate) fn address(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldError> {
     let Change::Create { spec } = &snapshot.facts.change else {
         return Vec::new();
     };
@@ -23,7 +24,7 @@ pub(crate) fn address(snapshot: &Snapshot) -> Vec<FieldError> {
 }
 
 /// Exactly one of `credentialSecretRef` and (`clusterCredentials: true` with `clusterRef`) (record 0136).
-pub(crate) fn one_credential(snapshot: &Snapshot) -> Vec<FieldError> {
+pub(crate) fn one_credential(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldError> {
     let Some(spec) = snapshot.facts.spec() else {
         return Vec::new();
     };
@@ -50,35 +51,19 @@ pub(crate) fn one_credential(snapshot: &Snapshot) -> Vec<FieldError> {
 }
 
 /// References name objects; what cannot be a name is refused before it is looked up.
-pub(crate) fn reference_names(snapshot: &Snapshot) -> Vec<FieldError> {
-    let Some(MachineReclaimSpec {
-        cluster_ref,
-        credential_secret_ref,
-        ..
-    }) = snapshot.facts.spec()
-    else {
+pub(crate) fn reference_names(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldError> {
+    let Some(spec) = snapshot.facts.spec() else {
         return Vec::new();
     };
-    [
-        ("spec.clusterRef.name", cluster_ref),
-        ("spec.credentialSecretRef.name", credential_secret_ref),
-    ]
-    .into_iter()
-    .filter_map(|(path, reference)| Some((path, &reference.as_ref()?.name)))
-    .filter(|(_, name)| !is_object_name(name))
-    .map(|(path, name)| {
-        FieldError::invalid(
-            path,
-            name,
-            "is not the name of an object: lower-case letters, digits, \"-\" and \".\", at most 253",
-        )
-    })
-    .collect()
+    let cluster = reference_name("spec.clusterRef.name", spec.cluster_ref.as_ref());
+    let secret = spec.credential_secret_ref.as_ref();
+    let secret = reference_name("spec.credentialSecretRef.name", secret);
+    cluster.into_iter().chain(secret).collect()
 }
 
 /// What is typed is a UUID; whether it is the machine's is the controller's to see (condition
 /// `UUIDMismatch`, DESIGN section 18, decision 15).
-pub(crate) fn confirm_uuid(snapshot: &Snapshot) -> Vec<FieldError> {
+pub(crate) fn confirm_uuid(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldError> {
     let Change::Spec { spec, .. } = &snapshot.facts.change else {
         return Vec::new();
     };

@@ -1,32 +1,15 @@
 //! What is legal and probably not meant (DESIGN section 4). Each is shorter than the 256 characters
 //! after which the API server cuts it.
 
-use crate::machinereclaims::snapshot::{Change, Snapshot};
-use crate::machinereclaims::stored::inspected;
-use ichor_crds::{MachineReclaimSpec, MachineReclaimStatus, MachineRole, SystemUuid};
+use crate::common::short;
+use crate::machinereclaims::{inspected, typed};
+use ichor_crds::{MachineReclaim, MachineRole};
 
-/// All warnings for an allowed request.
-pub(crate) fn all(snapshot: &Snapshot) -> Vec<String> {
-    let empty = MachineReclaimStatus::default();
-    let (spec, status) = match &snapshot.facts.change {
-        Change::Create { spec } => (spec, &empty),
-        Change::Spec { spec, status, .. } => (spec, status.as_ref()),
-        Change::Metadata => return Vec::new(),
-    };
-    let rules = [
-        force,
-        confirm_cluster_name,
-        force_ungraceful,
-        confirm_uuid,
-        ended,
-    ];
-    rules.iter().filter_map(|rule| rule(spec, status)).collect()
-}
-
-type Warning = Option<String>;
+type Snapshot = crate::request::Snapshot<MachineReclaim>;
 
 /// `force` needs the typed cluster name (record 0136).
-fn force(spec: &MachineReclaimSpec, _: &MachineReclaimStatus) -> Warning {
+pub(crate) fn force(snapshot: &Snapshot) -> Option<String> {
+    let spec = snapshot.facts.spec()?;
     (spec.force == Some(true) && spec.confirm_cluster_name.is_none()).then(|| {
         "spec.force has no effect until spec.confirmClusterName holds the name of the cluster"
             .to_owned()
@@ -34,12 +17,13 @@ fn force(spec: &MachineReclaimSpec, _: &MachineReclaimStatus) -> Warning {
 }
 
 /// The typed cluster name is for `force`, and is the cluster's.
-fn confirm_cluster_name(spec: &MachineReclaimSpec, status: &MachineReclaimStatus) -> Warning {
+pub(crate) fn confirm_cluster_name(snapshot: &Snapshot) -> Option<String> {
+    let (spec, status) = (snapshot.facts.spec()?, snapshot.facts.status());
     let typed = spec.confirm_cluster_name.as_deref()?;
     if spec.force != Some(true) {
         return Some("spec.confirmClusterName has no effect without spec.force".to_owned());
     }
-    let inspection = status.inspection.as_ref();
+    let inspection = status.and_then(|status| status.inspection.as_ref());
     let known = [
         spec.cluster_ref
             .as_ref()
@@ -59,11 +43,12 @@ fn confirm_cluster_name(spec: &MachineReclaimSpec, status: &MachineReclaimStatus
 }
 
 /// `forceUngraceful` is for a control plane whose cluster does not answer (record 0136).
-fn force_ungraceful(spec: &MachineReclaimSpec, status: &MachineReclaimStatus) -> Warning {
+pub(crate) fn force_ungraceful(snapshot: &Snapshot) -> Option<String> {
+    let (spec, status) = (snapshot.facts.spec()?, snapshot.facts.status());
     if spec.force_ungraceful != Some(true) {
         return None;
     }
-    let inspection = status.inspection.as_ref();
+    let inspection = status.and_then(|status| status.inspection.as_ref());
     let member = inspection.and_then(|seen| seen.etcd_member_id.as_deref());
     Some(match (inspection.and_then(|seen| seen.role), member) {
         (Some(MachineRole::Worker), _) => {
@@ -79,9 +64,9 @@ fn force_ungraceful(spec: &MachineReclaimSpec, status: &MachineReclaimStatus) ->
 
 /// A wrong UUID is admitted and wipes nothing: the request stays in `AwaitingConfirmation` with condition
 /// `UUIDMismatch` (DESIGN section 18, decision 15).
-fn confirm_uuid(spec: &MachineReclaimSpec, status: &MachineReclaimStatus) -> Warning {
-    let typed: SystemUuid = spec.confirm_uuid.as_deref()?.parse().ok()?;
-    let machine = inspected(status)?;
+pub(crate) fn confirm_uuid(snapshot: &Snapshot) -> Option<String> {
+    let (spec, status) = (snapshot.facts.spec()?, snapshot.facts.status());
+    let (typed, machine) = (typed(spec)?, inspected(status?)?);
     if typed == machine {
         return None;
     }
@@ -97,20 +82,12 @@ fn confirm_uuid(spec: &MachineReclaimSpec, status: &MachineReclaimStatus) -> War
 }
 
 /// Nothing follows from changing a request that has ended.
-fn ended(_: &MachineReclaimSpec, status: &MachineReclaimStatus) -> Warning {
+pub(crate) fn ended(snapshot: &Snapshot) -> Option<String> {
+    let status = snapshot.facts.status()?;
     status.phase.is_final().then(|| {
         format!(
             "this request has ended ({:?}), so the change has no effect: create another MachineReclaim",
             status.phase
         )
     })
-}
-
-/// A name as far as it fits into a warning.
-fn short(text: &str) -> String {
-    let mut shown: String = text.chars().take(60).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    format!("{shown:?}")
 }

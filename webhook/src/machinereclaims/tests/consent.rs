@@ -185,8 +185,9 @@ fn the_requester_is_written_by_admission_only() {
         (Change::Metadata, None, by("alice"), false),
     ] {
         let mut snapshot = snapshot(change);
-        snapshot.facts.old_requested_by = old;
-        snapshot.facts.requested_by = new;
+        let annotated = |by: Option<String>| by.map(|by| (REQUESTED_BY.to_owned(), by));
+        snapshot.facts.old_annotations = annotated(old).into_iter().collect();
+        snapshot.facts.annotations = annotated(new).into_iter().collect();
         let want =
             ["metadata.annotations: Forbidden: ichor.maesh.dev/requested-by is set by admission"];
         assert_errors(&snapshot, if good { &[] } else { &want });

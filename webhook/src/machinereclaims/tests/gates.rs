@@ -22,12 +22,12 @@ fn verb_reclaim_is_needed_at_creation_and_at_every_change_of_spec() {
         let mut snapshot = snapshot(change);
         assert_eq!(judge(&snapshot).denial, None, "{snapshot:?}");
         snapshot.facts.caller = "dev".to_owned();
-        snapshot.facts.requested_by = None;
-        snapshot.facts.old_requested_by = None;
-        snapshot.findings.reclaim = Some(Ok(Access::Denied));
+        snapshot.facts.annotations.clear();
+        snapshot.facts.old_annotations.clear();
+        snapshot.findings.verb = Some(Ok(Access::Denied));
         let denial = denial(&snapshot);
         assert_eq!(
-            denial.message("x"),
+            denial.message("MachineReclaim", "x"),
             "user \"dev\" may not reclaim machines in namespace ichor-system: needs verb \"reclaim\" on machinereclaims.ichor.maesh.dev (role ichor-operator has it)"
         );
         assert_eq!((denial.code(), denial.reason()), (403, "Forbidden"));
@@ -37,7 +37,10 @@ fn verb_reclaim_is_needed_at_creation_and_at_every_change_of_spec() {
 #[test]
 fn a_change_of_metadata_asks_nothing() {
     let snapshot = snapshot(Change::Metadata);
-    assert_eq!(snapshot.facts.questions(), Questions::default());
+    assert_eq!(
+        MachineReclaim::questions(&snapshot.facts),
+        Questions::default()
+    );
     assert_eq!(snapshot.findings, Findings::default());
     assert_eq!(judge(&snapshot).denial, None);
 }
@@ -54,10 +57,10 @@ fn a_review_that_cannot_be_made_denies_and_says_so() {
         (LookupError::Unreachable, 500, "could not be asked"),
     ] {
         let mut snapshot = snapshot(create(orphan()));
-        snapshot.findings.reclaim = Some(Err(error));
+        snapshot.findings.verb = Some(Err(error));
         let denial = denial(&snapshot);
         assert_eq!(denial.code(), code);
-        let message = denial.message("x");
+        let message = denial.message("MachineReclaim", "x");
         assert!(
             message.contains("whether user \"alice\" has verb \"reclaim\""),
             "{message}"
@@ -73,14 +76,14 @@ fn a_review_that_cannot_be_made_denies_and_says_so() {
 #[test]
 fn a_review_that_nobody_asked_for_denies() {
     let mut snapshot = snapshot(create(orphan()));
-    snapshot.findings.reclaim = None;
+    snapshot.findings.verb = None;
     assert_eq!(denial(&snapshot).code(), 500);
 }
 
 #[test]
 fn who_may_not_reclaim_learns_nothing_else() {
     let mut snapshot = snapshot(create(confirmed(orphan(), "junk")));
-    snapshot.findings.reclaim = Some(Ok(Access::Denied));
+    snapshot.findings.verb = Some(Ok(Access::Denied));
     snapshot.findings.cluster = Some(Ok(ClusterLookup::Missing {
         existing: vec!["s".to_owned()],
     }));
@@ -91,7 +94,10 @@ fn who_may_not_reclaim_learns_nothing_else() {
 fn requests_live_in_the_namespace_of_ichor() {
     let mut elsewhere = snapshot(create(orphan()));
     elsewhere.facts.namespace = "default".to_owned();
-    assert_eq!(elsewhere.facts.questions(), Questions::default());
+    assert_eq!(
+        MachineReclaim::questions(&elsewhere.facts),
+        Questions::default()
+    );
     assert_errors(
         &elsewhere,
         &[
@@ -121,7 +127,7 @@ fn lookups_that_fail_deny_after_the_fields_are_well() {
             "spec.credentialSecretRef.name \"pasted\"",
         ),
         (
-            |f| f.others = Some(Err(LookupError::Deadline)),
+            |f| f.reclaims = Some(Err(LookupError::Deadline)),
             "whether another MachineReclaim acts on this machine",
         ),
     ];
@@ -134,9 +140,9 @@ fn lookups_that_fail_deny_after_the_fields_are_well() {
         let denial = denial(&snapshot);
         assert_eq!((denial.code(), denial.reason()), (504, "Timeout"));
         assert!(
-            denial.message("x").contains(want),
+            denial.message("MachineReclaim", "x").contains(want),
             "{}",
-            denial.message("x")
+            denial.message("MachineReclaim", "x")
         );
     }
 }

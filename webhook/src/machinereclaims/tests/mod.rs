@@ -10,11 +10,17 @@ mod shape;
 mod warnings;
 
 use super::*;
+use crate::denial::Denial;
+use crate::findings::Findings;
+use crate::judge::judge;
 use crate::ports::{Access, ClusterLookup};
+use crate::request::Change as ChangeOf;
 use ichor_crds::{
-    LocalReference, MachineReclaimSpec, MachineReclaimStatus, ReclaimInspection, ReclaimPhase,
-    TALOSCONFIG_SECRET_TYPE,
+    LocalReference, REQUESTED_BY, ReclaimInspection, ReclaimPhase, TALOSCONFIG_SECRET_TYPE,
 };
+
+type Change = ChangeOf<MachineReclaim>;
+type Snapshot = crate::request::Snapshot<MachineReclaim>;
 
 pub(super) const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f463133";
 pub(super) const SWAPPED: &str = "44454c4c-4200-1035-8052-b4c04f463133";
@@ -82,26 +88,36 @@ pub(super) fn update(
 
 /// A snapshot of alice's request in which everything asked for is well.
 pub(super) fn snapshot(change: Change) -> Snapshot {
+    let by_alice = [(REQUESTED_BY.to_owned(), "alice".to_owned())];
     let facts = Facts {
         caller: "alice".to_owned(),
+        caller_uid: None,
         namespace: "ichor-system".to_owned(),
         name: "reclaim-x7k2p".to_owned(),
-        requested_by: Some("alice".to_owned()),
-        old_requested_by: Some("alice".to_owned()),
+        annotations: by_alice.clone().into(),
+        old_annotations: by_alice.into(),
+        applied_annotations: std::collections::BTreeSet::new(),
         ichor_namespace: "ichor-system".to_owned(),
         allow_local_addresses: false,
         change,
     };
-    let asked = facts.questions();
+    let asked = MachineReclaim::questions(&facts);
     let kind = TALOSCONFIG_SECRET_TYPE.to_owned();
     let findings = Findings {
-        reclaim: asked.reclaim.then_some(Ok(Access::Allowed)),
-        cluster: asked.cluster.map(|_| Ok(ClusterLookup::Found)),
+        verb: asked.verb.map(|_| Ok(Access::Allowed)),
+        cluster: asked.cluster.map(|name| Ok(found(&name))),
         secret_access: asked.secret.as_ref().map(|_| Ok(Access::Allowed)),
         secret_type: asked.secret.map(|_| Ok(Some(kind))),
-        others: asked.others.then_some(Ok(Vec::new())),
+        reclaims: (!asked.reclaims.is_empty()).then_some(Ok(Vec::new())),
+        ..Findings::default()
     };
     Snapshot { facts, findings }
+}
+
+/// The cluster `name`, found.
+pub(super) fn found(name: &str) -> ClusterLookup {
+    let cluster = serde_json::from_value(crate::stub::cluster(name)).expect("a cluster");
+    ClusterLookup::Found(Box::new(cluster))
 }
 
 /// The texts of the field errors that the judge finds; nothing when it allows.

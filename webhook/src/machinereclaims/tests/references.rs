@@ -1,6 +1,5 @@
 use super::*;
-use crate::ports::OtherReclaim;
-use ichor_crds::SystemUuid;
+use serde_json::json;
 
 #[test]
 fn the_cluster_exists() {
@@ -63,13 +62,20 @@ fn references_are_resolved_at_every_change_of_spec() {
     assert_errors(&snapshot, &["spec.clusterRef.name: Not found"]);
 }
 
-fn other(name: &str, address: &str, machine: Option<&str>, confirmed: bool) -> OtherReclaim {
-    OtherReclaim {
-        name: name.to_owned(),
-        address: address.parse().ok(),
-        machine: machine.and_then(|uuid| uuid.parse::<SystemUuid>().ok()),
-        confirmed,
+fn other(name: &str, address: &str, machine: Option<&str>, confirmed: bool) -> MachineReclaim {
+    let typed = machine.filter(|_| confirmed);
+    let inspection = machine.map(|uuid| json!({"identity": {"uuid": uuid}}));
+    let mut other = json!({
+        "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "MachineReclaim",
+        "metadata": {"name": name}, "spec": {"address": address}, "status": {},
+    });
+    if let Some(typed) = typed {
+        other["spec"]["confirmUUID"] = json!(typed);
     }
+    if let Some(inspection) = inspection {
+        other["status"]["inspection"] = inspection;
+    }
+    serde_json::from_value(other).expect("a reclaim")
 }
 
 #[test]
@@ -94,7 +100,7 @@ fn an_address_is_reclaimed_once_at_a_time() {
         ),
     ] {
         let mut snapshot = snapshot(create(with(orphan(), |s| s.address = given.to_owned())));
-        snapshot.findings.others = Some(Ok(vec![there]));
+        snapshot.findings.reclaims = Some(Ok(vec![there]));
         assert_errors(&snapshot, want.as_slice());
     }
 }
@@ -117,49 +123,46 @@ fn one_confirmed_reclaim_acts_on_a_machine() {
     ] {
         let change = update(orphan(), inspected_status(), confirmed(orphan(), UUID));
         let mut snapshot = snapshot(change);
-        snapshot.findings.others = Some(Ok(vec![there]));
+        snapshot.findings.reclaims = Some(Ok(vec![there]));
         assert_errors(&snapshot, want.as_slice());
     }
 }
 
 #[test]
-fn other_reclaims_are_read_only_where_they_matter() {
+fn other_reclaims_are_read_only_where_they_matter_and_by_field() {
     let force = with(orphan(), |s| s.force = Some(true));
+    let local = with(orphan(), |s| s.address = "FC00:22:0::2".to_owned());
+    let uuid = |uuid: &str| Selector::Field("spec.confirmUUID", uuid.to_owned());
+    let address = |text: &str| Selector::Field("spec.address", text.to_owned());
     for (change, want) in [
-        (create(orphan()), true),
+        (create(orphan()), vec![address("10.5.0.7")]),
+        (create(local), vec![address("fc00:22::2")]),
         (
             update(orphan(), inspected_status(), confirmed(orphan(), UUID)),
-            true,
+            vec![uuid(UUID), uuid(SWAPPED)],
         ),
-        (update(orphan(), inspected_status(), force), false),
-        (Change::Metadata, false),
+        (update(orphan(), inspected_status(), force), vec![]),
+        (Change::Metadata, vec![]),
     ] {
-        assert_eq!(snapshot(change).facts.questions().others, want);
+        let asked = MachineReclaim::questions(&snapshot(change).facts);
+        assert_eq!(asked.reclaims, want);
     }
 }
 
 #[test]
-fn what_has_ended_or_cannot_be_read_is_no_other() {
-    for (text, want) in [
-        (
-            r#"{"metadata":{"name":"a"},"spec":{"address":"10.5.0.7"}}"#,
-            true,
-        ),
-        (
-            r#"{"metadata":{"name":"a"},"spec":{"address":"10.5.0.7"},"status":{"phase":"Resetting"}}"#,
-            true,
-        ),
-        (
-            r#"{"metadata":{"name":"a"},"spec":{"address":"10.5.0.7"},"status":{"phase":"Done"}}"#,
-            false,
-        ),
-        (
-            r#"{"metadata":{"name":"a"},"spec":{"address":"10.5.0.7"},"status":{"phase":"Refused"}}"#,
-            false,
-        ),
-        (r#"{"metadata":{"name":"a"},"spec":{"address":7}}"#, false),
+fn what_has_ended_is_not_in_the_way() {
+    for (phase, want) in [
+        ("Pending", &["\"a\" has not ended"][..]),
+        ("Resetting", &["\"a\" has not ended"][..]),
+        ("Done", &[]),
+        ("Refused", &[]),
+        ("Failed", &[]),
     ] {
-        let stored: StoredReclaim<'_> = serde_json::from_str(text).expect(text);
-        assert_eq!(stored.unfinished().is_some(), want, "{text}");
+        let mut there = other("a", "10.5.0.7", None, false);
+        let status = serde_json::from_value(json!({"phase": phase}));
+        there.status = Some(status.expect("a status"));
+        let mut snapshot = snapshot(create(orphan()));
+        snapshot.findings.reclaims = Some(Ok(vec![there]));
+        assert_errors(&snapshot, want);
     }
 }

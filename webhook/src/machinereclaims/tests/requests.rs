@@ -205,7 +205,7 @@ async fn dry_run_is_judged_alike() {
 #[tokio::test]
 async fn a_refusal_is_a_status_that_kubectl_prints() {
     let stub = Stub {
-        reclaim: Ok(Access::Denied),
+        verb: Ok(Access::Denied),
         ..Stub::default()
     };
     let answer = ground(stub, Settings::new("ichor-system"))
@@ -251,7 +251,7 @@ async fn slow_lookups_are_a_denial_inside_the_api_servers_time() {
 #[tokio::test]
 async fn failed_lookups_are_a_denial_that_says_so() {
     let stub = Stub {
-        reclaim: Err(LookupError::Unreachable),
+        verb: Err(LookupError::Unreachable),
         ..Stub::default()
     };
     let answer = ground(stub, Settings::new("ichor-system"))
@@ -265,8 +265,8 @@ async fn failed_lookups_are_a_denial_that_says_so() {
 #[tokio::test]
 async fn metadata_changes_of_a_terminating_object_resolve_nothing() {
     let stub = Stub {
-        reclaim: Err(LookupError::Unreachable),
-        clusters: Vec::new(),
+        verb: Err(LookupError::Unreachable),
+        objects: std::collections::BTreeMap::new(),
         ..Stub::default()
     };
     let ground = ground(stub, Settings::new("ichor-system"));
@@ -300,7 +300,7 @@ async fn immutable_fields_are_compared_under_a_deletion_timestamp() {
 #[tokio::test]
 async fn an_unknown_field_of_spec_needs_the_verb_too() {
     let stub = Stub {
-        reclaim: Ok(Access::Denied),
+        verb: Ok(Access::Denied),
         ..Stub::default()
     };
     let old = review()["request"]["object"].clone();
@@ -331,13 +331,24 @@ async fn the_patch_is_rfc_6902_and_absent_when_empty() {
 }
 
 #[tokio::test]
+async fn a_spec_that_cannot_be_read_is_not_changed() {
+    let mut broken = review();
+    broken["request"]["object"]["spec"]["force"] = json!("very");
+    let answer = allowing().ask(MUTATE, &broken).await;
+    assert_eq!(
+        (&answer["allowed"], answer.get("patch")),
+        (&json!(true), None)
+    );
+}
+
+#[tokio::test]
 async fn status_and_deletion_are_not_covered() {
     let ground = allowing();
     let mut status = review();
     status["request"]["subResource"] = json!("status");
     let mut deletion = review();
     deletion["request"]["operation"] = json!("DELETE");
-    deletion["request"]["object"] = Value::Null;
+    deletion["request"]["oldObject"] = deletion["request"]["object"].take();
     for review in [status, deletion] {
         for path in [MUTATE, VALIDATE] {
             let answer = ground.ask(path, &review).await;

@@ -81,7 +81,7 @@ fn references_are_names_and_never_paths() {
             (secret, "spec.credentialSecretRef.name: Invalid value"),
         ] {
             let snapshot = snapshot(create(spec));
-            let asked = snapshot.facts.questions();
+            let asked = MachineReclaim::questions(&snapshot.facts);
             assert_eq!(
                 asked.cluster.is_some() || asked.secret.is_some(),
                 good,
@@ -132,14 +132,15 @@ fn all_field_errors_are_told_at_once() {
         ..MachineReclaimSpec::default()
     };
     let mut snapshot = snapshot(create(spec));
-    snapshot.facts.requested_by = Some("mallory".to_owned());
+    let forged = (REQUESTED_BY.to_owned(), "mallory".to_owned());
+    snapshot.facts.annotations = [forged].into();
     let denial = judge(&snapshot).denial.expect("a denial");
     assert_eq!((denial.code(), denial.reason()), (422, "Invalid"));
-    let message = denial.message("");
+    let message = denial.message("MachineReclaim", "");
     let start =
         "MachineReclaim.ichor.maesh.dev \"\" is invalid: [metadata.annotations: Forbidden: ";
     assert!(message.starts_with(start), "{message}");
-    let status = denial.status("");
+    let status = denial.status("MachineReclaim", "");
     let details = status.details.expect("details");
     let fields: Vec<_> = details
         .causes

@@ -150,6 +150,6 @@ fn the_audit_log_says_what_was_asked_and_decided() {
         assert_eq!(audit, want);
     }
     let mut refused = snapshot(create(orphan()));
-    refused.findings.reclaim = Some(Ok(Access::Denied));
+    refused.findings.verb = Some(Ok(Access::Denied));
     assert_eq!(judge(&refused).audit["decision"], "denied: Forbidden");
 }

@@ -1,11 +1,10 @@
-//! What a judgement says, and how it reads in a Status.
+//! Why a request is denied, and how that reads in a Status.
 
 use crate::answer;
 use crate::field::FieldError;
 use crate::ports::LookupError;
 use ichor_crds::GROUP;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Status, StatusDetails};
-use std::collections::BTreeMap;
 
 /// Why a request is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,21 +49,17 @@ impl Denial {
         }
     }
 
-    /// The message for an object called `name`, in the API server's own form for field errors.
-    pub fn message(&self, name: &str) -> String {
+    /// The message for an object of `kind` called `name`, in the API server's own form for field errors.
+    pub fn message(&self, kind: &str, name: &str) -> String {
         match self {
             Self::Forbidden(message) => message.clone(),
             Self::Invalid(errors) => {
                 let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
-                match all.as_slice() {
-                    [one] => format!("MachineReclaim.{GROUP} {name:?} is invalid: {one}"),
-                    many => {
-                        format!(
-                            "MachineReclaim.{GROUP} {name:?} is invalid: [{}]",
-                            many.join(", ")
-                        )
-                    }
-                }
+                let all = match all.as_slice() {
+                    [one] => one.clone(),
+                    many => format!("[{}]", many.join(", ")),
+                };
+                format!("{kind}.{GROUP} {name:?} is invalid: {all}")
             }
             Self::Unknown { what, error } => {
                 format!("{what} could not be checked, so it is refused: {error}; try again")
@@ -73,12 +68,12 @@ impl Denial {
     }
 
     /// The Status; its causes are what kubectl prints line by line.
-    pub(crate) fn status(&self, name: &str) -> Status {
-        let mut status = answer::status(self.code(), self.reason(), self.message(name));
+    pub(crate) fn status(&self, kind: &str, name: &str) -> Status {
+        let mut status = answer::status(self.code(), self.reason(), self.message(kind, name));
         if let Self::Invalid(errors) = self {
             status.details = Some(StatusDetails {
                 group: Some(GROUP.to_owned()),
-                kind: Some("MachineReclaim".to_owned()),
+                kind: Some(kind.to_owned()),
                 name: Some(name.to_owned()),
                 causes: Some(errors.iter().map(FieldError::status_cause).collect()),
                 ..StatusDetails::default()
@@ -86,15 +81,4 @@ impl Denial {
         }
         status
     }
-}
-
-/// Allowed or not, and what goes with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// Why not, if not.
-    pub denial: Option<Denial>,
-    /// What is legal and probably not meant.
-    pub warnings: Vec<String>,
-    /// What the audit log shall keep.
-    pub audit: BTreeMap<&'static str, String>,
 }

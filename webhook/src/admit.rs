@@ -1,0 +1,208 @@
+//! Answers a request: object → facts (pure) → findings (asks) → verdict or patch (pure) → answer.
+
+use crate::answer::Answer;
+use crate::handler::Outcome;
+use crate::judge::judge;
+use crate::mutate;
+use crate::observe::observe;
+use crate::request::{Change, Facts, Judged, Snapshot, Verdict};
+use crate::review::{Operation, Request};
+use crate::state::WebhookState;
+use crate::stored::Stored;
+use ichor_crds::GROUP;
+use serde_json::value::RawValue;
+
+/// What a request is about.
+enum Subject<'a> {
+    /// A subresource, which these rules do not cover. Who writes `status` is the policy's to say (DESIGN
+    /// section 4).
+    Other,
+    /// A created, changed or deleted object. What is deleted is `old`.
+    Object {
+        object: Option<Stored<'a>>,
+        old: Option<Stored<'a>>,
+    },
+}
+
+/// Answers a request to the mutating webhook.
+pub(crate) async fn mutate_request<R: Judged>(
+    state: &WebhookState,
+    request: Request<'_>,
+) -> Outcome {
+    let patch = match subject::<R>(&request) {
+        Err(message) => return bad_request(request.uid, message),
+        Ok(Subject::Object {
+            object: Some(object),
+            old,
+        }) => {
+            match facts::<R>(state, &request, Some(&object), old.as_ref()) {
+                // A spec that cannot be read is refused by the API server's schema and by the judge.
+                Err(_) => json_patch::Patch::default(),
+                Ok(facts) => {
+                    let questions = R::filling(&facts);
+                    let user = &request.user_info;
+                    let findings = observe(state, questions, &facts.namespace, user).await;
+                    mutate::patch(&Snapshot { facts, findings }, &object)
+                }
+            }
+        }
+        Ok(_) => json_patch::Patch::default(),
+    };
+    let reason = if patch.0.is_empty() {
+        "Unchanged"
+    } else {
+        "Patched"
+    };
+    match Answer::allowed(request.uid.clone()).with_patch(&patch) {
+        Ok(answer) => Outcome {
+            answer,
+            decision: "allowed",
+            reason,
+        },
+        Err(error) => bad_request(request.uid, format!("the patch cannot be written: {error}")),
+    }
+}
+
+/// Answers a request to the validating webhook.
+pub(crate) async fn validate_request<R: Judged>(
+    state: &WebhookState,
+    request: Request<'_>,
+) -> Outcome {
+    let facts = match subject::<R>(&request) {
+        Err(message) => return bad_request(request.uid, message),
+        Ok(Subject::Other) => {
+            let answer = Answer::allowed(request.uid);
+            return Outcome {
+                answer,
+                decision: "allowed",
+                reason: "NotCovered",
+            };
+        }
+        Ok(Subject::Object { object, old }) => {
+            match facts::<R>(state, &request, object.as_ref(), old.as_ref()) {
+                Ok(facts) => facts,
+                Err(message) => return bad_request(request.uid, message),
+            }
+        }
+    };
+    let questions = R::questions(&facts);
+    let findings = observe(state, questions, &facts.namespace, &request.user_info).await;
+    let snapshot = Snapshot { facts, findings };
+    let Verdict {
+        denial,
+        warnings,
+        audit,
+    } = judge(&snapshot);
+    let dry_run = request.dry_run.unwrap_or(false);
+    let (answer, decision, reason) = match denial {
+        None => {
+            tracing::debug!(dry_run, "allowed");
+            (Answer::allowed(request.uid), "allowed", "Allowed")
+        }
+        Some(denial) => {
+            let message = denial.message(R::KIND, &request.name);
+            tracing::info!(caller = %snapshot.facts.caller, dry_run, %message, "denied");
+            let status = denial.status(R::KIND, &request.name);
+            (
+                Answer::denied(request.uid, status),
+                "denied",
+                denial.reason(),
+            )
+        }
+    };
+    Outcome {
+        answer: answer.with_notes(audit, warnings),
+        decision,
+        reason,
+    }
+}
+
+/// Reads the objects of the request as far as its operation has them.
+fn subject<'a, R: Judged>(request: &Request<'a>) -> Result<Subject<'a>, String> {
+    let resource = &request.resource;
+    if resource.group != GROUP || resource.resource != R::RESOURCE {
+        return Err(format!(
+            "this path judges {}.{GROUP} and not {}.{}: correct the webhook configuration",
+            R::RESOURCE,
+            resource.resource,
+            resource.group
+        ));
+    }
+    if request
+        .sub_resource
+        .as_deref()
+        .is_some_and(|name| !name.is_empty())
+    {
+        return Ok(Subject::Other);
+    }
+    let decode = |text: Option<&'a RawValue>, what: &str| match text {
+        None => Err(format!("the request has no {what}")),
+        Some(text) => Stored::decode(text)
+            .map_err(|error| format!("{what} of the request cannot be read: {error}")),
+    };
+    let (object, old) = match request.operation {
+        Operation::Connect => return Err(format!("{} cannot be connected to", R::RESOURCE)),
+        Operation::Create => (Some(decode(request.object, "object")?), None),
+        Operation::Update => (
+            Some(decode(request.object, "object")?),
+            Some(decode(request.old_object, "oldObject")?),
+        ),
+        Operation::Delete => (None, Some(decode(request.old_object, "oldObject")?)),
+    };
+    Ok(Subject::Object { object, old })
+}
+
+/// What is known without asking anyone.
+fn facts<R: Judged>(
+    state: &WebhookState,
+    request: &Request<'_>,
+    object: Option<&Stored<'_>>,
+    old: Option<&Stored<'_>>,
+) -> Result<Facts<R>, String> {
+    let unreadable = |what: &'static str| move |error| format!("{what} cannot be read: {error}");
+    let change = match (object, old) {
+        (None, old) => Change::Delete {
+            old: old.and_then(|old| old.spec().ok()),
+        },
+        (Some(object), None) => Change::Create {
+            spec: object.spec().map_err(unreadable("spec"))?,
+        },
+        (Some(object), Some(old)) if old.same_spec(object) => Change::Metadata,
+        (Some(object), Some(old)) => Change::Spec {
+            spec: object.spec().map_err(unreadable("spec"))?,
+            old: old.spec().map_err(unreadable("the stored spec"))?,
+            status: Box::new(old.status().map_err(unreadable("the stored status"))?),
+        },
+    };
+    let ichors = |stored: Option<&Stored<'_>>| stored.map(Stored::ichors).unwrap_or_default();
+    let (annotations, old_annotations) = (ichors(object.or(old)), ichors(old));
+    let applied_annotations = object.map(|object| {
+        let new = annotations
+            .keys()
+            .filter(|key| !old_annotations.contains_key(*key));
+        new.filter(|key| object.applies_annotation(key))
+            .cloned()
+            .collect()
+    });
+    Ok(Facts {
+        caller: request.user_info.username.clone().unwrap_or_default(),
+        caller_uid: request.user_info.uid.clone().filter(|uid| !uid.is_empty()),
+        namespace: request.namespace.clone(),
+        name: request.name.clone(),
+        change,
+        annotations,
+        old_annotations,
+        applied_annotations: applied_annotations.unwrap_or_default(),
+        ichor_namespace: state.0.settings.namespace.clone(),
+        allow_local_addresses: state.0.settings.allow_local_addresses,
+    })
+}
+
+fn bad_request(uid: String, message: String) -> Outcome {
+    tracing::warn!(message, "a request that cannot be judged");
+    Outcome {
+        answer: Answer::bad_request(uid, message),
+        decision: "denied",
+        reason: "BadRequest",
+    }
+}

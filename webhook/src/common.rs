@@ -1,0 +1,112 @@
+//! Rules and words that more than one resource has.
+
+use crate::field::FieldError;
+use crate::findings::known;
+use crate::ports::ClusterLookup;
+use crate::request::{Change, Facts, Judged, Snapshot};
+use ichor_crds::{DECIDED_BY, LocalReference, NodeAddress, REQUESTED_BY, REQUESTED_BY_UID};
+
+/// The annotations that admission writes, and nobody sets or changes by hand (DESIGN section 4, step 2):
+/// who created the object, by name and uid, and who decided about it.
+pub(crate) fn stamps<R: Judged>(facts: &Facts<R>) -> [(&'static str, Option<&str>); 3] {
+    let was = |key: &str| facts.old_annotations.get(key).map(String::as_str);
+    let (caller, uid) = (Some(facts.caller.as_str()), facts.caller_uid.as_deref());
+    let (by, by_uid) = match facts.change {
+        Change::Create { .. } => (caller, uid),
+        _ => (was(REQUESTED_BY), was(REQUESTED_BY_UID)),
+    };
+    let decided = if R::decides(facts) {
+        caller
+    } else {
+        was(DECIDED_BY)
+    };
+    [
+        (REQUESTED_BY, by),
+        (REQUESTED_BY_UID, by_uid),
+        (DECIDED_BY, decided),
+    ]
+}
+
+/// They are what the mutating webhook wrote, also where it did not run or another one ran after it: then
+/// they may be missing, and nothing is forged.
+pub(crate) fn stamped<R: Judged>(snapshot: &Snapshot<R>) -> Vec<FieldError> {
+    let facts = &snapshot.facts;
+    if matches!(facts.change, Change::Delete { .. }) {
+        return Vec::new();
+    }
+    let forged = |(key, want): &(&str, Option<&str>)| {
+        let (now, was) = (facts.annotations.get(*key), facts.old_annotations.get(*key));
+        now.map(String::as_str) != *want && !(now.is_none() && was.is_none())
+    };
+    let errors = stamps(facts).into_iter().filter(forged).map(|(key, _)| {
+        let why = format!("{key} is set by admission and cannot be set or changed by hand");
+        FieldError::forbidden("metadata.annotations", why)
+    });
+    errors.collect()
+}
+
+/// The cluster that `spec.clusterRef` names exists in the Ichor namespace (record 0136).
+pub(crate) fn cluster_exists<R: Judged>(snapshot: &Snapshot<R>) -> Vec<FieldError> {
+    let Some(ClusterLookup::Missing { existing }) = known(&snapshot.findings.cluster) else {
+        return Vec::new();
+    };
+    let name = R::questions(&snapshot.facts).cluster.unwrap_or_default();
+    let namespace = &snapshot.facts.namespace;
+    let mut names = existing.clone();
+    names.sort();
+    let there = match names.as_slice() {
+        [] => "there is none".to_owned(),
+        [one] => format!("there is {one}"),
+        many => format!("there are {}", many.join(", ")),
+    };
+    let why = format!("no TalosCluster of that name in namespace {namespace}; {there}");
+    vec![FieldError::not_found("spec.clusterRef.name", &name, why)]
+}
+
+/// The name that a reference holds, where it can be looked up.
+pub(crate) fn named(reference: Option<&LocalReference>) -> Option<String> {
+    let name = &reference?.name;
+    is_object_name(name).then(|| name.clone())
+}
+
+/// References name objects; what cannot be a name is refused before it is looked up.
+pub(crate) fn reference_name(
+    path: &'static str,
+    reference: Option<&LocalReference>,
+) -> Option<FieldError> {
+    let name = &reference?.name;
+    let why =
+        "is not the name of an object: lower-case letters, digits, \"-\" and \".\", at most 253";
+    (!is_object_name(name)).then(|| FieldError::invalid(path, name, why))
+}
+
+/// Whether `name` can name an object. Anything else is never put into the path of a request.
+pub(crate) fn is_object_name(name: &str) -> bool {
+    let label = |part: &str| {
+        let bytes = part.as_bytes();
+        let end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        end(bytes.first())
+            && end(bytes.last())
+            && bytes
+                .iter()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
+    };
+    name.len() <= 253 && name.split('.').all(label)
+}
+
+/// The canonical text of an address; the stored text where both mean one address, so that applying the
+/// same file again changes nothing.
+pub(crate) fn canonical_address(given: &str, stored: Option<&str>) -> Option<String> {
+    let address: NodeAddress = given.parse().ok()?;
+    let same = stored.filter(|text| text.parse() == Ok(address));
+    Some(same.map_or_else(|| address.to_string(), ToOwned::to_owned))
+}
+
+/// A name as far as it fits into a warning.
+pub(crate) fn short(text: &str) -> String {
+    let mut shown: String = text.chars().take(60).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    format!("{shown:?}")
+}
