@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "TalosOperationStatus",
     shortname = "to",
+    selectable = ".spec.clusterRef.name",
     category = "ichor",
     derive = "PartialEq",
     validation = Rule::new("size(self.metadata.name) <= 63").message("the name of an operation has at most 63 characters: Jobs and labels carry it"),
