@@ -5,6 +5,7 @@ use crate::schema::{self, Kind, MAIN};
 use crate::yaml::{self, Data, Node};
 use crate::{Error, meaning};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 
 /// A machine configuration: one or more documents, the main one (`machine:` and `cluster:`) first.
@@ -71,7 +72,7 @@ impl Config {
     pub fn to_yaml(&self) -> String {
         let texts = self.documents.iter().map(|document| {
             // Writing a tree of plain values into memory cannot fail.
-            serde_saphyr::to_string(&document.value).unwrap_or_default()
+            serde_saphyr::to_string(&document.written()).unwrap_or_default()
         });
         texts.collect::<Vec<_>>().join("---\n")
     }
@@ -107,6 +108,18 @@ impl Document {
         &self.value
     }
 
+    /// The main document is known by its fields: when a patch has deleted them all, one is left without a value.
+    fn written(&self) -> Cow<'_, Value> {
+        match &self.value {
+            Value::Object(fields) if self.id.is_main() && !fields.keys().any(|it| is_main(it)) => {
+                let mut fields = fields.clone();
+                fields.insert("machine".to_owned(), Value::Null);
+                Cow::Owned(Value::Object(fields))
+            }
+            value => Cow::Borrowed(value),
+        }
+    }
+
     pub(crate) fn kind_entry(&self) -> Option<&'static Kind> {
         schema::kind(&self.id.kind)
     }
@@ -139,6 +152,11 @@ impl Document {
     }
 }
 
+/// Whether a field is one of the main document's, which has no kind to know it by.
+fn is_main(field: &str) -> bool {
+    ["machine", "cluster", "debug", "persist"].contains(&field)
+}
+
 impl fmt::Debug for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Document({})", self.id) // the fields hold secrets
@@ -154,8 +172,7 @@ impl Id {
         };
         let text = |key| node.get(key).and_then(Node::text).unwrap_or_default();
         let (version, kind) = (text("apiVersion"), text("kind"));
-        let main = ["machine", "cluster", "debug", "persist"];
-        let has_main = || entries.iter().any(|(key, _)| main.contains(&key.as_str()));
+        let has_main = || entries.iter().any(|(key, _)| is_main(key));
         match (version, kind) {
             ("" | "v1alpha1", "") if !version.is_empty() || has_main() => Ok(Self {
                 version: String::new(),

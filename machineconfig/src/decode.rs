@@ -1,7 +1,7 @@
 //! From YAML to typed values: what Talos's own decoder takes, refuses and fills in (go-yaml into Go's types, then a
 //! check for fields that no type has). Fields that are null are left out.
 
-use crate::schema::{self, Type};
+use crate::schema::{self, Leaf, Type};
 use crate::yaml::{Data, Node, Resolved};
 use crate::{Error, leaf};
 use serde_json::{Map, Number, Value};
@@ -17,6 +17,7 @@ pub(crate) fn decode(node: &Node, ty: &Type, path: &str) -> Result<Option<Value>
     match (ty, &node.data) {
         (Type::Any, _) => Ok(node.to_value()),
         (Type::Struct(name), Data::Map(entries)) => structure(entries, name, path),
+        (Type::Pem(fields), Data::Map(entries)) => pem(entries, fields, path),
         (Type::Object, Data::Map(entries)) => map(entries, &Type::Any, path),
         (Type::Args, Data::Map(entries)) => arguments(entries, path),
         (Type::Map(of), Data::Map(entries)) => map(entries, of, path),
@@ -60,6 +61,22 @@ fn structure(entries: &[(String, Node)], name: &str, path: &str) -> Result<Value
             return Err(Error::UnknownField { path, line });
         };
         if let Some(value) = decode(node, &field.ty, &path)? {
+            read.insert(key.clone(), value);
+        }
+    }
+    Ok(Value::Object(read))
+}
+
+/// What is not written is there and empty.
+fn pem(entries: &[(String, Node)], fields: &[String], path: &str) -> Result<Value, Error> {
+    let mut read: Map<_, _> = fields.iter().map(|it| (it.clone(), "".into())).collect();
+    for (key, node) in entries {
+        let path = below(path, key);
+        if !fields.contains(key) {
+            let line = node.line;
+            return Err(Error::UnknownField { path, line });
+        }
+        if let Some(value) = decode(node, &Type::Leaf(Leaf::Bytes), &path)? {
             read.insert(key.clone(), value);
         }
     }
@@ -125,17 +142,19 @@ fn scalar(node: &Node, text: &str, ty: &Type) -> Option<Value> {
             Resolved::Number(number) => Some(number.into()),
             _ => None,
         },
-        Type::Enum(name) => {
-            let lower = text.to_lowercase();
-            let names = schema::names(name).iter();
-            let known = names.filter(|it| !it.is_empty());
-            known
-                .filter(|it| *it == text || **it == lower)
-                .map(|it| it.as_str().into())
-                .next()
-        }
+        Type::Enum(name) => enumeration(schema::names(name), text).map(Value::from),
         Type::Leaf(leaf) => leaf::read(*leaf, &resolved, text),
         _ => None,
+    }
+}
+
+/// Names count in lower case too; nothing is the first name where the last one is empty.
+fn enumeration<'a>(names: &'a [String], text: &str) -> Option<&'a str> {
+    let lower = text.to_lowercase();
+    let named = |it: &&String| !it.is_empty() && (*it == text || **it == lower);
+    match names {
+        [zero, .., last] if last.is_empty() && text.is_empty() => Some(zero),
+        names => names.iter().find(named).map(String::as_str),
     }
 }
 

@@ -218,7 +218,7 @@ fn remove_item(of: &Type, value: &mut Value, item: Option<(&str, &str)>) -> bool
     let comparable = match schema::fields(name).get(key).map(|it| &it.ty) {
         Some(Type::Pointer(inner)) => matches!(**inner, Type::Leaf(Leaf::Url)),
         Some(Type::Text | Type::Trimmed | Type::Enum(_)) => true,
-        Some(Type::Leaf(leaf)) => *leaf != Leaf::Bytes,
+        Some(Type::Leaf(leaf)) => *leaf != Leaf::Bytes && !text.is_empty(),
         _ => false,
     };
     let found = items

@@ -54,7 +54,7 @@ pub(crate) fn expected(ty: &Type) -> String {
         Type::Float => "a number",
         Type::Any => "a value",
         Type::List(_) | Type::Keyed(_) => "a list",
-        Type::Object | Type::Map(_) | Type::Struct(_) => "a map of fields",
+        Type::Object | Type::Map(_) | Type::Struct(_) | Type::Pem(_) => "a map of fields",
         Type::Args => "a map of argument names to text or a list of text",
         Type::Leaf(leaf) => match leaf {
             Leaf::Address => "an IP address",

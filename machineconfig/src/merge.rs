@@ -25,6 +25,7 @@ pub(crate) fn merge(
         },
         // Talos hands these on as they are in the patch, also when they are not there.
         Type::Bool | Type::Leaf(Leaf::Cel | Leaf::ByteSize) => Ok(right),
+        Type::Leaf(Leaf::Address | Leaf::AddressPort | Leaf::Prefix) => Err(fixed(path)),
         Type::Struct(name) => match (left, right) {
             (None, right) => Ok(right),
             (left, Some(Value::Object(fields))) if whole && fields.is_empty() => Ok(left),
@@ -46,9 +47,7 @@ pub(crate) fn merge(
 fn pointed(ty: &Type, left: Value, right: Value, whole: bool, path: &str) -> Merged {
     match ty {
         Type::Text | Type::Int { .. } | Type::Float | Type::Enum(_) => Ok(Some(right)),
-        Type::Leaf(Leaf::DiskMatcher | Leaf::Address | Leaf::AddressPort | Leaf::Prefix) => {
-            Err(fixed(path))
-        }
+        Type::Leaf(Leaf::DiskMatcher) => Err(fixed(path)),
         _ => merge(ty, Some(left), Some(right), whole, path),
     }
 }
@@ -119,7 +118,7 @@ pub(crate) fn is_zero(ty: &Type, value: &Value) -> bool {
 fn fixed(path: &str) -> Error {
     Error::Unmergeable {
         path: path.to_owned(),
-        reason: "Talos cannot change this value in place; delete what it stands in ($patch: delete) in one patch and write it anew in a later one",
+        reason: "Talos cannot merge into what holds this value; delete that ($patch: delete) in a patch of its own and write it anew in a later one",
     }
 }
 
@@ -144,8 +143,15 @@ fn by_key(keyed: &Keyed, left: Value, right: Value, path: &str) -> Result<Value,
     let (Value::Array(mut items), Value::Array(more)) = (left, right) else {
         return Ok(Value::Null);
     };
+    // Rules that take an old one's place look for it among the old ones only, and take the last.
+    let old = items.len();
     for new in more {
-        match items.iter_mut().find(|old| same(keyed, old, &new)) {
+        let found = if keyed.replace {
+            items.iter().take(old).rposition(|it| same(keyed, it, &new))
+        } else {
+            items.iter().position(|it| same(keyed, it, &new))
+        };
+        match found.and_then(|at| items.get_mut(at)) {
             Some(old) if keyed.replace => *old = new,
             Some(old) => {
                 let path = format!("{path}[]");

@@ -6,7 +6,7 @@ use crate::delete::{self, Delete};
 use crate::merge::merge;
 use crate::schema::{self, Type};
 use crate::yaml::{self, Data, Node};
-use json_patch::PatchOperation;
+use json_patch::{PatchOperation, ReplaceOperation};
 use serde_json::Value;
 
 /// A patch that was read. What it is applied to decides whether it can be.
@@ -154,6 +154,14 @@ fn apply_operations(operations: &[PatchOperation], config: &Config) -> Result<Co
 }
 
 fn carry_out(operation: &PatchOperation, value: &mut Value) -> Result<(), &'static str> {
+    // Talos lets replace add a field to a map that is there, though RFC 6902 does not.
+    if let PatchOperation::Replace(ReplaceOperation { path, value: new }) = operation
+        && let Some((parent, field)) = path.split_back()
+        && let Ok(Value::Object(fields)) = parent.resolve_mut(value)
+    {
+        fields.insert(field.decoded().into_owned(), new.clone());
+        return Ok(());
+    }
     json_patch::patch(value, std::slice::from_ref(operation)).map_err(|fault| match fault.kind {
         json_patch::PatchErrorKind::TestFailed => "the value there is not the one tested for",
         json_patch::PatchErrorKind::InvalidFromPointer => {

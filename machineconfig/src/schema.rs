@@ -25,6 +25,8 @@ pub(crate) enum Type {
     /// Command line arguments: text or a list of it by name.
     Args,
     Leaf(Leaf),
+    /// A certificate, a key or both, of these fields: it has all of them or is not there.
+    Pem(Vec<String>),
     /// The name of an enumeration.
     Enum(String),
     /// Tells what is not there from what is there and empty.
@@ -200,6 +202,9 @@ fn parse(text: &str, lists: &Value, enums: &HashMap<String, Vec<String>>) -> Typ
         "prefix" => Type::Leaf(Leaf::Prefix),
         "size" => Type::Leaf(Leaf::Size),
         "url" => Type::Leaf(Leaf::Url),
+        name if name.starts_with("pem ") => {
+            Type::Pem(name.split(' ').skip(1).map(str::to_owned).collect())
+        }
         name if lists.get(name).is_some() => Type::Keyed(name.to_owned()),
         name if enums.contains_key(name) => Type::Enum(name.to_owned()),
         name => Type::Struct(name.to_owned()),

@@ -179,6 +179,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Node>, Error> {
         });
     }
     let mut options = granit_parser::options! {
+        // Talos's parser refuses %YAML 1.2, and no configuration needs %TAG.
+        disallow_directives: true,
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
     };

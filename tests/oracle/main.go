@@ -33,6 +33,8 @@ var commands = map[string]command{
 	"check-client-cert": checkClientCert,
 	"dial":              dial,
 	"schema":            schema,
+	"corpus":            corpus,
+	"normalise":         normalise,
 }
 
 const usage = `usage: oracle COMMAND [flags]; "oracle COMMAND -h" lists the flags
@@ -44,6 +46,8 @@ const usage = `usage: oracle COMMAND [flags]; "oracle COMMAND -h" lists the flag
   check-client-cert  a client certificate, judged as a Talos node does
   dial               one call to a node through Talos's own client
   schema             the fields of all documents and how they merge, as data for Ichor's own patcher
+  corpus             patches made up by a seed, each with its base and what Talos's own patcher makes of it
+  normalise          configurations (a JSON list on stdin), each as Talos's own types write it
 `
 
 func main() {

@@ -78,6 +78,11 @@ var leaves = map[string]string{
 	"netip.AddrPort":                  "addressport",
 	"nethelpers.HardwareAddr":         "hardwareaddress",
 	"cel.Expression":                  "cel",
+
+	// Certificates and keys: their fields have no names that a patch could delete by, and reading one sets them all.
+	"x509.PEMEncodedCertificate":       "pem crt",
+	"x509.PEMEncodedKey":               "pem key",
+	"x509.PEMEncodedCertificateAndKey": "pem crt key",
 }
 
 // trimmed are texts that Talos cuts at the start as it reads them.
@@ -94,7 +99,33 @@ func schema(_ context.Context, args []string) (any, error) {
 		return nil, err
 	}
 
-	d := dumper{table{
+	var newer jsonSchema
+
+	if err := json.Unmarshal(newerSchema, &newer); err != nil {
+		return nil, err
+	}
+
+	d, err := published(newer)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, ref := range newer.OneOf {
+		if err := d.kind(ref.name(), newer); err != nil {
+			return nil, err
+		}
+	}
+
+	// Talos writes this kind otherwise than the schema names it.
+	d.Kinds["UnattendedInstallConfig"] = d.Kinds["UnattendedInstall"]
+	delete(d.Kinds, "UnattendedInstall")
+
+	return d.table, nil
+}
+
+// published is the table of the types that are published: the newer schema gives it only the names of kinds.
+func published(newer jsonSchema) (*dumper, error) {
+	d := &dumper{table{
 		Source:  "Talos machinery v1.13.5, by reflection, and the structure of Talos 1.14's documents",
 		Kinds:   map[string]kindEntry{},
 		Structs: map[string]map[string]string{},
@@ -102,37 +133,27 @@ func schema(_ context.Context, args []string) (any, error) {
 		Enums:   map[string][]string{},
 	}}
 
-	var newer jsonSchema
-
-	if err := json.Unmarshal(newerSchema, &newer); err != nil {
-		return nil, err
-	}
+	// One kind that the newer schema does not name.
+	kinds := []string{"ImageVerificationConfig"}
 
 	for _, ref := range newer.OneOf {
-		name := ref.name()
+		kinds = append(kinds, newer.Defs[ref.name()].Properties["kind"].Enum...)
+	}
 
-		if err := d.kind(name, newer); err != nil {
+	for _, kind := range kinds {
+		if _, err := newDocument(kind); err != nil {
+			continue
+		}
+
+		if err := d.known(kind); err != nil {
 			return nil, err
 		}
 	}
 
-	// One kind that the newer schema does not name, and one that it names otherwise than Talos writes it.
-	if err := d.known("ImageVerificationConfig"); err != nil {
-		return nil, err
-	}
+	name, err := d.goType(reflect.TypeFor[v1alpha1.Config]())
+	d.Kinds[v1alpha1.Version] = kindEntry{Type: name}
 
-	if unattended, ok := d.Kinds["UnattendedInstall"]; ok {
-		d.Kinds["UnattendedInstallConfig"] = unattended
-		delete(d.Kinds, "UnattendedInstall")
-	}
-
-	if _, err := d.goType(reflect.TypeFor[v1alpha1.Config]()); err != nil {
-		return nil, err
-	}
-
-	d.Kinds["v1alpha1"] = kindEntry{Type: "v1alpha1.Config"}
-
-	return d.table, nil
+	return d, err
 }
 
 type dumper struct{ table }
@@ -248,7 +269,7 @@ func (d *dumper) goStruct(t reflect.Type) (string, error) {
 		return name, nil
 	}
 
-	if readsText(t) && !isPEM(t) {
+	if readsText(t) {
 		return "", fmt.Errorf("%s reads YAML in its own way, which the table has no word for", name)
 	}
 
@@ -258,12 +279,6 @@ func (d *dumper) goStruct(t reflect.Type) (string, error) {
 	for i := range t.NumField() {
 		field := t.Field(i)
 		tag, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-
-		if isPEM(t) {
-			fields[strings.ToLower(field.Name)] = "bytes"
-
-			continue
-		}
 
 		if tag == "-" || !field.IsExported() {
 			continue
@@ -289,8 +304,7 @@ func (d *dumper) goStruct(t reflect.Type) (string, error) {
 			return "", fmt.Errorf("%s.%s: %w", name, tag, err)
 		}
 
-		// A certificate that is read sets its key as well, if only to nothing, so it takes the place of the old one.
-		if field.Tag.Get("merge") == "replace" || field.Type.Kind() == reflect.Pointer && isPEM(field.Type.Elem()) {
+		if field.Tag.Get("merge") == "replace" {
 			notation += " replace"
 		}
 
@@ -304,8 +318,6 @@ func (d *dumper) goStruct(t reflect.Type) (string, error) {
 	return name, nil
 }
 
-func isPEM(t reflect.Type) bool { return strings.HasPrefix(t.String(), "x509.PEMEncoded") }
-
 func readsText(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
 	_, yaml := pointer.MethodByName("UnmarshalYAML")
@@ -313,7 +325,7 @@ func readsText(t reflect.Type) bool {
 	return yaml || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// enumNames are the names of an enumeration, that of its zero value first.
+// enumNames are the names of an enumeration, that of its zero value first; it is empty where that has none.
 func enumNames(t reflect.Type) []string {
 	if t == reflect.TypeFor[time.Duration]() || !readsText(t) || !slices.Contains([]reflect.Kind{
 		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
@@ -356,6 +368,11 @@ func enumNames(t reflect.Type) []string {
 		}
 	}
 
+	// Some read nothing as their zero value; the table says so by a last name that is empty.
+	if names[0] != "" && reflect.New(t).Interface().(encoding.TextUnmarshaler).UnmarshalText(nil) == nil {
+		names = append(names, "")
+	}
+
 	return names
 }
 
@@ -374,7 +391,7 @@ type jsonSchema struct {
 
 func (s jsonSchema) name() string { return strings.TrimPrefix(s.Ref, "#/$defs/") }
 
-// kind adds one kind of the newer schema: by Talos's own types where they are published, with the fields that are new.
+// kind adds one kind of the newer schema, or to one that is published the fields that are new.
 func (d *dumper) kind(name string, all jsonSchema) error {
 	definition := all.Defs[name]
 	kinds := definition.Properties["kind"].Enum
@@ -383,11 +400,7 @@ func (d *dumper) kind(name string, all jsonSchema) error {
 		return nil
 	}
 
-	if _, err := newDocument(kinds[0]); err == nil {
-		if err := d.known(kinds[0]); err != nil {
-			return err
-		}
-	} else {
+	if _, published := d.Kinds[kinds[0]]; !published {
 		_, named := definition.Properties["name"]
 		d.Kinds[kinds[0]] = kindEntry{Type: name, Named: named}
 	}
