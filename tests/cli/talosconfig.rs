@@ -27,7 +27,7 @@ async fn a_talosconfig_is_stored_for_the_request_and_goes_with_it() -> Result<()
         &run(&alice, &args, "").await?,
         1,
         &[
-            "you may not create, get, patch, delete Secrets in namespace ichor-system",
+            "you may not get, patch, delete Secrets in namespace ichor-system",
             "kubectl create secret generic NAME -n ichor-system --type=ichor.maesh.dev/talosconfig",
             "--credential-secret NAME",
         ],

@@ -34,6 +34,7 @@ func ground() string { return filepath.Join(planetest.Root(), "manifests/overlay
 
 // kubebuilder#3370: a large CRD cannot be applied client-side; kubernetes#121162: one over the CEL budget not at all.
 func TestAppliedAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	plane := planetest.Start(t)
 	for _, how := range [][]string{{}, {}, {"--server-side"}, {"--server-side"}, {}} {
 		plane.Kubectl(t, append([]string{"apply", "-k", base()}, how...)...) // a conflict of field managers would fail
@@ -75,6 +76,7 @@ func TestAppliedAgainAndAgain(t *testing.T) {
 
 // kubernetes#109964, cozystack#3125: a webhook that is down stops nothing but Ichor's own objects.
 func TestWebhookDown(t *testing.T) {
+	t.Parallel()
 	plane := planetest.Start(t)
 	plane.Kubectl(t, "apply", "-k", base())
 	for _, other := range []string{
@@ -97,6 +99,7 @@ func TestWebhookDown(t *testing.T) {
 
 // The policies hold with the webhook gone, for each way a person can be named and each way a change can be sent.
 func TestPoliciesAlone(t *testing.T) {
+	t.Parallel()
 	plane := planetest.Start(t)
 	plane.Kubectl(t, "apply", "-k", base())
 	plane.Kubectl(t, "delete", "mutatingwebhookconfiguration,validatingwebhookconfiguration", "ichor")
