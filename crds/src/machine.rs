@@ -36,7 +36,7 @@ use std::collections::BTreeMap;
         .message("an approved machine needs maintenanceFingerprint: what status.maintenanceFingerprint shows and the machine's console confirms; \"ichor machine approve\" asks for it")
         .field_path(".spec.maintenanceFingerprint")
         .optional_old_self(true),
-    validation = Rule::new(format!("!has(self.status) || !has(self.status.appliedHash) || ({})", crate::rules::same_of_spec("role")))
+    validation = Rule::new(format!("!has(self.status) || !has(self.status.appliedHash) || !has(oldSelf.spec.role) || ({})", crate::rules::same_of_spec("role")))
         .message("the role of a configured machine cannot change; remove it with \"ichor node remove\" and approve it again")
         .field_path(".spec.role"),
     validation = Rule::new("!has(self.status) || !has(self.status.appliedHash) || oldSelf.spec.approval != 'Approved' || self.spec.approval == 'Approved'")

@@ -1,0 +1,7 @@
+//! The examples of `manifests/examples` and the rules of the CRDs, on a real API server and without the webhook: what
+//! the API server itself accepts and refuses (DESIGN section 3; FAULTS 8).
+
+mod applied;
+mod ground;
+mod rules;
+mod stored_before;
