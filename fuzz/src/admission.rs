@@ -1,9 +1,9 @@
 //! Admission: the decoder of reviews, and the judges behind it.
 
 use axum::Router;
+use axum::body::Body;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use axum::body::Body;
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use ichor_webhook::stub::Stub;
@@ -27,7 +27,10 @@ pub fn review(data: &[u8]) {
             if code == StatusCode::OK {
                 let sent: Value = serde_json::from_slice(data).unwrap_or_default();
                 let answer = response(&body);
-                assert_eq!(answer["uid"], sent["request"]["uid"], "an answer to another request");
+                assert_eq!(
+                    answer["uid"], sent["request"]["uid"],
+                    "an answer to another request"
+                );
             }
         }
     }
@@ -43,7 +46,12 @@ pub fn judge(data: &[u8]) {
     let mut texts = texts.splitn(2, |byte| *byte == 0);
     let mut object = || -> Value {
         let text = texts.next().unwrap_or_default();
-        serde_json::from_slice(text).unwrap_or_default()
+        let mut object: Value = serde_json::from_slice(text).unwrap_or_default();
+        // The API server never sends an object without metadata.
+        if !object["metadata"].is_object() {
+            object = json!({"metadata": {}, "spec": object});
+        }
+        object
     };
     let (object, old) = (object(), object());
     let operation = ["CREATE", "UPDATE", "DELETE"][usize::from(*operation) % 3];
@@ -64,12 +72,23 @@ pub fn judge(data: &[u8]) {
     let mut mutated = object.clone();
     json_patch::patch(&mut mutated, &patch).expect("the patch fits the object");
     let again = asked("mutate", resource, &frame(&mutated));
-    assert!(again.get("patch").is_none(), "a second mutation changes something: {again}");
+    assert!(
+        again.get("patch").is_none(),
+        "a second mutation changes something: {again}"
+    );
 }
 
 fn asked(webhook: &str, resource: &str, frame: &Value) -> Value {
-    let (code, body) = post(&format!("/{webhook}/{resource}"), frame.to_string().into_bytes());
-    assert_eq!(code, StatusCode::OK, "a sound frame is answered: {}", String::from_utf8_lossy(&body));
+    let (code, body) = post(
+        &format!("/{webhook}/{resource}"),
+        frame.to_string().into_bytes(),
+    );
+    assert_eq!(
+        code,
+        StatusCode::OK,
+        "a sound frame is answered: {}",
+        String::from_utf8_lossy(&body)
+    );
     let answer = response(&body);
     assert_eq!(answer["uid"], UID);
     answer
@@ -115,7 +134,10 @@ fn post(path: &str, body: Vec<u8>) -> (StatusCode, Vec<u8>) {
 fn webhook() -> &'static (Runtime, Router) {
     static WEBHOOK: OnceLock<(Runtime, Router)> = OnceLock::new();
     WEBHOOK.get_or_init(|| {
-        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
         let stub = Arc::new(Stub::default());
         let metrics = Metrics::register(&mut Registry::default());
         let state = WebhookState::new(Settings::new("ichor-system"), stub.clone(), stub, metrics);

@@ -5,7 +5,9 @@ use std::path::Path;
 
 /// A seed with some of its bytes replaced, and perhaps cut or doubled.
 fn broken(target: &str) -> impl Strategy<Value = Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("seeds")
+        .join(target);
     let mut seeds: Vec<Vec<u8>> = std::fs::read_dir(&folder)
         .expect("the folder of seeds")
         .map(|entry| std::fs::read(entry.expect("a seed").path()).expect("a seed"))
@@ -35,7 +37,7 @@ fn broken(target: &str) -> impl Strategy<Value = Vec<u8>> {
 /// A target on broken seeds and on bytes of no meaning.
 macro_rules! property {
     ($($target:ident),+) => { proptest! {
-        #![proptest_config(ProptestConfig::with_cases(400))]
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
         $(#[test]
         fn $target(
             near in broken(stringify!($target)),
