@@ -16,7 +16,7 @@ demo: ground ## Walk the reclaim of an orphan on a real API server and simulated
 	@cargo run --quiet --locked -p ichor-ground --bin ichor-demo -- --ichor target/debug/ichor
 
 .PHONY: test
-test: ground ## Run every test: units, real API server, simulated nodes, recordings, Go parts
+test: ground helm ## Run every test: units, real API server, simulated nodes, recordings, Go parts
 	@scripts/test
 
 .PHONY: crash
@@ -47,8 +47,12 @@ fuzz: ## Fuzz whatever reads what strangers wrote, ten minutes each (FUZZ_SECOND
 	@scripts/fuzz
 
 .PHONY: conformance
-conformance: ground ## Check the rules that hold without the webhook, on the cluster CONFORMANCE_KUBECONFIG names
+conformance: ground helm ## Check the rules that hold without the webhook, on the cluster CONFORMANCE_KUBECONFIG names
 	@cargo test --locked --test conformance -- --nocapture
+
+.PHONY: image-check
+image-check: ## Build the image's static program and run it where nothing else is (needs musl-gcc)
+	@scripts/image-check
 
 .PHONY: clean
 clean: ## Remove all that was built
@@ -60,6 +64,11 @@ ground: tools
 	@tests/controlplane/build.sh
 	@tests/oracle/build.sh
 	@cargo build --quiet --locked --workspace --bins
+
+# What installs the chart.
+.PHONY: helm
+helm: tools
+	@scripts/helm >/dev/null
 
 .PHONY: tools
 tools:
