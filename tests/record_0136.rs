@@ -335,7 +335,7 @@ async fn the_node_is_dialled_only_after_the_cluster_was_found() -> Result<()> {
     let (world, alice) = (world().await?, alice().await?);
     let cluster = world
         .cluster(&ClusterSetup {
-            workers: 0,
+            control_planes: 0,
             ..ClusterSetup::new("vanishing")
         })
         .await?;
@@ -448,9 +448,9 @@ async fn faults_17_breaking_quorum_is_refused_unless_forced_by_name() -> Result<
         .patch(json!({"confirmClusterName": "quorum"}))
         .await?;
     ensure!(said.ok, "{said:?}");
-    forced
-        .until("the reset to be recorded", |status| status.reset.is_some())
-        .await?;
+    forced.reaches(ReclaimPhase::Done).await?;
+    ensure!(orphan.in_maintenance() && cluster.resets() == 1);
+    ensure!(cluster.fleet.etcd_members("quorum")?.len() == 2, "it left");
     Ok(())
 }
 
@@ -641,6 +641,7 @@ async fn the_inspection_and_the_events_stay() -> Result<()> {
     );
     ensure!(done.reset.is_some() && done.completed_at.is_some());
     let wanted = [
+        conditions::reclaim::INSPECTING,
         conditions::reclaim::AWAITING_CONFIRMATION,
         conditions::reclaim::RESETTING,
         conditions::reclaim::AWAITING_MAINTENANCE,
@@ -704,40 +705,47 @@ async fn self_access_is_refused_when_the_root_ca_is_not_the_bundles() -> Result<
         ichor_ground::ControlPlane::start(ichor_ground::pki::KubernetesCa::generate()?).await?;
     let setup = ClusterSetup {
         access: "self",
+        orphans: 2,
         ..ClusterSetup::new("not-self")
     };
     let cluster = ichor_ground::GroundCluster::start(&world.plane, &second, &setup).await?;
-    let orphan = cluster.node("orphan-1")?;
-    // A Node of the same name and system UUID here, where the cluster is not, must survive.
-    let twin =
-        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "not-self-orphan-1"}});
-    cluster.kubectl().apply(&twin.to_string()).await?;
-    let status = json!({"status": {"nodeInfo": {"systemUUID": orphan.uuid(), "architecture": "", "bootID": "", "containerRuntimeVersion": "",
-        "kernelVersion": "", "kubeProxyVersion": "", "kubeletVersion": "", "machineID": "", "operatingSystem": "", "osImage": ""}}});
-    cluster
-        .kubectl()
-        .run(&[
-            "patch",
-            "node",
-            "not-self-orphan-1",
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            &status.to_string(),
-        ])
-        .await?;
-    let seen = Request::create(&alice, orphan.address(), "not-self")
-        .await?
-        .inspected()
-        .await?;
-    ensure!(seen.node.is_none(), "{seen:?}");
-    ensure!(
-        seen.warnings
-            .iter()
-            .any(|warning| warning.contains("kubernetesAccess")),
-        "{seen:?}"
-    );
-    ensure!(node_exists(&cluster, "not-self-orphan-1").await?);
+    let nodes = [cluster.node("orphan-1")?, cluster.node("orphan-2")?];
+    let mut requests = Vec::new();
+    for orphan in &nodes {
+        // A Node of the same name and system UUID here, where the cluster is not, must survive.
+        cluster
+            .kubectl()
+            .create_node(orphan.name(), orphan.uuid())
+            .await?;
+        let request = Request::create(&alice, orphan.address(), "not-self").await?;
+        let seen = request.inspected().await?;
+        ensure!(seen.node.is_none(), "{seen:?}");
+        let warned = |warning: &String| warning.contains("kubernetesAccess");
+        ensure!(seen.warnings.iter().any(warned), "{seen:?}");
+        request.confirm(orphan.uuid()).await?;
+        requests.push(request);
+    }
+    for request in &requests {
+        request
+            .until("the Node to be missed", |status| {
+                let mut all = status.conditions.iter();
+                all.any(|one| one.reason == conditions::reclaim::KUBERNETES_UNAVAILABLE)
+            })
+            .await?;
+    }
+    // Configured anew before its Node could be looked at: it was wiped all the same.
+    let config = cluster
+        .fleet
+        .machine_config("not-self", "not-self-orphan-2", Role::Worker)?;
+    ichor_ground::oracle::apply(nodes[1].address(), &config).await?;
+    for (request, orphan) in requests.iter().zip(&nodes) {
+        let done = request.reaches(ReclaimPhase::Done).await?;
+        let wanted = format!("kubectl delete node {}", orphan.name());
+        let result = done.result.unwrap_or_default();
+        ensure!(result.contains(&wanted), "{result}");
+        ensure!(node_exists(&cluster, orphan.name()).await?);
+    }
+    ensure!(cluster.resets() == 2 && !nodes[1].in_maintenance());
     Ok(())
 }
 

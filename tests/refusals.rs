@@ -239,6 +239,53 @@ async fn a_machine_without_power_is_waited_for() -> Result<()> {
     Ok(())
 }
 
+/// DESIGN section 5: a cluster whose bundle cannot be read vouches for nobody. Its control plane is no stranger for that, which
+/// would be wiped without the lock and with its Node left: it is waited for.
+#[tokio::test]
+async fn a_machine_of_a_cluster_whose_bundle_cannot_be_read_is_no_stranger() -> Result<()> {
+    let world = world().await?;
+    let setup = ClusterSetup {
+        control_planes: 0,
+        orphans: 0,
+        orphan_control_planes: 3,
+        ..ClusterSetup::new("unread")
+    };
+    let cluster = world.cluster(&setup).await?;
+    let (admin, orphan) = (cluster.kubectl(), cluster.node("orphan-cp-1")?);
+    let ready = [
+        "wait",
+        "taloscluster/unread",
+        "-n",
+        NAMESPACE,
+        "--for=condition=Ready",
+        "--timeout=60s",
+    ];
+    admin.run(&ready).await?;
+    cluster.replace_bundle("garbage").await?;
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": ichor_crds::TALOSCONFIG_SECRET_TYPE,
+        "metadata": {"name": "opens-unread", "namespace": NAMESPACE},
+        "stringData": {"talosconfig": cluster.fleet.admin_talosconfig("unread")?},
+    });
+    admin.apply(&secret.to_string()).await?;
+    let address = orphan.address().to_string();
+    let pasted = json!({"address": address, "credentialSecretRef": {"name": "opens-unread"}});
+    let request = Request::of_spec(admin, &pasted).await?;
+    let unread = conditions::reclaim::SECRETS_BUNDLE_UNAVAILABLE;
+    let status = waits_for(&request, unread, &["may belong to cluster unread"]).await?;
+    ensure!(
+        status.inspection.is_none() && cluster.resets() == 0,
+        "{status:?}"
+    );
+    cluster.replace_bundle(&cluster.bundle.yaml()?).await?;
+    let seen = request.inspected().await?;
+    ensure!(
+        seen.managed_cluster.as_deref() == Some("unread"),
+        "{seen:?}"
+    );
+    Ok(())
+}
+
 /// DESIGN section 6: every call has a deadline, the handshake as well.
 #[tokio::test]
 async fn a_machine_that_hangs_is_given_up_and_tried_again() -> Result<()> {

@@ -15,13 +15,15 @@ mod story;
 
 use anyhow::{Context, Result, ensure};
 use ichor_crds::ReclaimPhase;
-use ichor_ground::Replicas;
+use ichor_ground::{Kubectl, Replica, Replicas};
 use points::{Point, Scenario};
 use std::time::Instant;
 use story::Stage;
 
 /// Every how manieth point is in the sample: odd, so that every deed comes up.
 const SAMPLE: usize = 61;
+/// How often a crucial point is tried: a busy computer may end a process before it comes there.
+const TRIES: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_or_stopped_anywhere_a_reclaim_ends_legally_with_at_most_one_reset() -> Result<()> {
@@ -59,39 +61,58 @@ async fn killed_or_stopped_anywhere_a_reclaim_ends_legally_with_at_most_one_rese
 
     let mut missed = Vec::new();
     for (number, point) in chosen.iter().enumerate() {
-        if leader.controller.ended()?.is_some() {
-            leader = replicas.replica().await?;
-        }
-        let stage = Stage::set(&replicas, &alice, point.scenario, &leader).await?;
-        let played = sabotage::play(&replicas, &stage, leader, point).await;
-        let played = played.with_context(|| format!("{point}"))?;
-        leader = played.leader;
-        let end = stage.is_legal(&played.status);
-        end.with_context(|| format!("{point}"))?;
-        if played.status.phase != ReclaimPhase::Done {
-            stage
-                .ask_again()
-                .await
-                .with_context(|| format!("{point}"))?;
-        }
-        if !played.reached {
+        let mut tries = 0;
+        let reached = loop {
+            let reached;
+            let played = run(&replicas, &alice, leader, point).await;
+            let phase;
+            (leader, reached, phase) = played.with_context(|| format!("{point}"))?;
+            tries += 1;
+            println!(
+                "{:>4}/{} {point}: {}{phase:?} ({} s)",
+                number + 1,
+                chosen.len(),
+                if reached { "" } else { "not reached, " },
+                begun.elapsed().as_secs(),
+            );
+            if reached || tries == TRIES || !point.is_crucial() {
+                break reached;
+            }
+        };
+        ensure!(
+            reached || !point.is_crucial(),
+            "{point} was not reached in {TRIES} runs"
+        );
+        if !reached {
             missed.push(point.to_string());
         }
-        println!(
-            "{:>4}/{} {point}: {}{:?} ({} s)",
-            number + 1,
-            chosen.len(),
-            if played.reached { "" } else { "not reached, " },
-            played.status.phase,
-            begun.elapsed().as_secs(),
-        );
-        stage.clear(&replicas).await?;
     }
     println!("crash points: {}, run: {}", points.len(), chosen.len());
+    println!("not reached: {missed:#?}");
     // How often a machine is looked at while it boots differs from run to run, so the last points may not come.
     ensure!(
         missed.len() * 5 <= chosen.len(),
         "too many points were not reached: {missed:#?}"
     );
     Ok(())
+}
+
+/// One point: gives who leads then, whether the point was reached, and how the story ended.
+async fn run(
+    replicas: &Replicas,
+    alice: &Kubectl,
+    mut leader: Replica,
+    point: &Point,
+) -> Result<(Replica, bool, ReclaimPhase)> {
+    if leader.controller.ended()?.is_some() {
+        leader = replicas.replica().await?;
+    }
+    let stage = Stage::set(replicas, alice, point.scenario, &leader).await?;
+    let played = sabotage::play(replicas, &stage, leader, point).await?;
+    stage.is_legal(&played.status)?;
+    if played.status.phase != ReclaimPhase::Done {
+        stage.ask_again().await?;
+    }
+    stage.clear(replicas).await?;
+    Ok((played.leader, played.reached, played.status.phase))
 }

@@ -14,10 +14,21 @@ use tokio::sync::Notify;
 pub struct Played {
     /// Who leads now.
     pub leader: Replica,
-    /// Whether the process came to the point.
+    /// Whether the process was struck at the point.
     pub reached: bool,
     /// How the story ended.
     pub status: MachineReclaimStatus,
+}
+
+/// How the process and the point met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Met {
+    /// It was struck there.
+    There,
+    /// It was struck at another step, or ended by itself before: it goes on as after a kill, at another point.
+    Elsewhere,
+    /// The story was over before: it had fewer steps this time.
+    Never,
 }
 
 /// Tells the story and strikes the leader at `point`.
@@ -39,9 +50,9 @@ pub async fn play(
         told
     };
     let struck = async {
-        let (mut leader, reached) = strike(replicas, &ambush, leader, standby, &over).await?;
+        let (mut leader, met) = strike(replicas, &ambush, leader, standby, &over).await?;
         // A busy computer may keep a replica from its lease, which ends it; the Deployment would start it again.
-        while reached {
+        while met != Met::Never {
             let ended = tokio::select! {
                 ended = leader.controller.ended_at_last() => ended,
                 () = over.notified() => break,
@@ -49,28 +60,27 @@ pub async fn play(
             ended?;
             leader = replicas.replica().await?;
         }
-        anyhow::Ok((leader, reached))
+        anyhow::Ok((leader, met))
     };
     let (struck, told) = tokio::join!(struck, told);
-    let (leader, reached) = struck?;
+    let (leader, met) = struck?;
     let log = leader.controller.log();
     let told = told.map_err(|error| error.context(ichor_ground::controller::tail(&log)));
     Ok(Played {
         leader,
-        reached,
+        reached: met == Met::There,
         status: told?.1,
     })
 }
 
-/// Waits for the point and strikes; gives who leads then, and whether the process came to the point before the story was
-/// over or the process had ended by itself.
+/// Waits for the point and strikes; gives who leads then.
 async fn strike(
     replicas: &Replicas,
     ambush: &Ambush<'_>,
     mut leader: Replica,
     standby: Option<Replica>,
     over: &Notify,
-) -> Result<(Replica, bool)> {
+) -> Result<(Replica, Met)> {
     let there = tokio::select! {
         there = ambush.sprung(&leader.trap) => Some(there),
         ended = leader.controller.ended_at_last() => {
@@ -79,14 +89,18 @@ async fn strike(
             if let Some(standby) = standby {
                 replicas.kill(standby).await?;
             }
-            // It goes on as after a kill, at another point.
-            return Ok((replicas.replica().await?, true));
+            return Ok((replicas.replica().await?, Met::Elsewhere));
         }
         () = over.notified() => None,
     };
     if let Some(there) = there {
         there?;
-        return Ok((ambush.carry_out(replicas, leader, standby).await?, true));
+        let met = if ambush.is_at(&leader.trap) {
+            Met::There
+        } else {
+            Met::Elsewhere
+        };
+        return Ok((ambush.carry_out(replicas, leader, standby).await?, met));
     }
     // The story had fewer steps this time: what the leader writes later must not spring it.
     leader.trap.set(None);
@@ -94,7 +108,7 @@ async fn strike(
     if let Some(standby) = standby {
         replicas.kill(standby).await?;
     }
-    Ok((leader, false))
+    Ok((leader, Met::Never))
 }
 
 /// What waits for the process at a point.
@@ -102,6 +116,8 @@ struct Ambush<'a> {
     stage: &'a Stage,
     deed: Deed,
     node: Option<NodeHandle>,
+    /// What the write there does.
+    write: Option<(usize, String)>,
 }
 
 impl<'a> Ambush<'a> {
@@ -116,13 +132,38 @@ impl<'a> Ambush<'a> {
                 leader.trap.set(Some(Spot { step: *step, when }));
                 None
             }
-            Site::Call { node, number, .. } => {
+            Site::Call {
+                node,
+                number,
+                method,
+            } => {
                 let node = stage.cluster.node(node)?;
-                node.fault(fault(deed).after(u32::try_from(*number)?).times(1));
+                let fault = Fault::always(action(deed));
+                node.fault(match method.as_str() {
+                    // There is one, wherever among the others it comes.
+                    "Reset" => Fault::on("Reset", action(deed)).times(1),
+                    _ => fault.after(u32::try_from(*number)?).times(1),
+                });
                 Some(node)
             }
         };
-        Ok(Self { stage, deed, node })
+        let write = match &point.site {
+            Site::Write { step, label, .. } => Some((*step, label.clone())),
+            Site::Call { .. } => None,
+        };
+        Ok(Self {
+            stage,
+            deed,
+            node,
+            write,
+        })
+    }
+
+    /// Whether what is held is what the recorded run had there: a step more before it moves all that follow.
+    fn is_at(&self, trap: &Trap) -> bool {
+        let steps = trap.steps();
+        let write = self.write.as_ref();
+        write.is_none_or(|(step, label)| steps.get(*step) == Some(label))
     }
 
     /// Waits until the process is at the point.
@@ -176,10 +217,10 @@ impl<'a> Ambush<'a> {
 }
 
 /// A killed process must not have its call carried out later; that of a stopped one waits on the wire.
-fn fault(deed: Deed) -> Fault {
-    Fault::always(match deed {
+fn action(deed: Deed) -> Action {
+    match deed {
         Deed::KillBefore => Action::Hang,
         Deed::StopBefore => Action::Hold,
         Deed::KillAfter | Deed::StopAfter => Action::LoseAnswer,
-    })
+    }
 }

@@ -181,6 +181,20 @@ impl Stage {
     /// Removes the objects of the cluster, so that the next one is alone.
     pub async fn clear(self, replicas: &Replicas) -> Result<()> {
         let kubectl = replicas.plane.kubectl();
+        // Approved machines and their cluster go only as abandoned ones.
+        let abandon = format!("{}=true", ichor_crds::ABANDON);
+        let owned = "talosmachines,talosclusters";
+        kubectl
+            .run(&[
+                "annotate",
+                owned,
+                "--all",
+                "-n",
+                NAMESPACE,
+                "--overwrite",
+                &abandon,
+            ])
+            .await?;
         let all = "machinereclaims,talosmachines,talosclusters";
         kubectl
             .run(&["delete", all, "--all", "-n", NAMESPACE])

@@ -2,21 +2,25 @@
 
 use crate::common::{alice, world};
 use crate::has_reason;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use ichor_crds::ReclaimPhase;
-use ichor_crds::conditions::{COMPLETE, reclaim as reason};
+use ichor_crds::conditions::{COMPLETE, OVERDUE, reclaim as reason};
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::request::has_condition;
 use ichor_ground::{ClusterSetup, GroundCluster, Request, eventually};
-use ichor_simulator::{Action, Fault, NodeHandle};
+use ichor_simulator::{Action, Fault, NodeHandle, Stage, Timings};
 use serde_json::Value;
 
 /// A cluster with an orphan, and its request, inspected.
 async fn asked(name: &str) -> Result<(GroundCluster, NodeHandle, Request)> {
+    asked_in(&ClusterSetup::new(name)).await
+}
+
+async fn asked_in(setup: &ClusterSetup) -> Result<(GroundCluster, NodeHandle, Request)> {
     let (world, alice) = (world().await?, alice().await?);
-    let cluster = world.cluster(&ClusterSetup::new(name)).await?;
+    let cluster = world.cluster(setup).await?;
     let orphan = cluster.node("orphan-1")?;
-    let request = Request::create(&alice, orphan.address(), name).await?;
+    let request = Request::create(&alice, orphan.address(), &setup.name).await?;
     request.inspected().await?;
     Ok((cluster, orphan, request))
 }
@@ -137,6 +141,78 @@ async fn decision_4_a_busy_machine_is_asked_again() -> Result<()> {
     let carried_out = orphan.calls_of("Reset").into_iter();
     let carried_out = carried_out.filter(|call| call.code.as_deref() == Some("Ok"));
     ensure!(carried_out.count() == 1);
+    Ok(())
+}
+
+/// Somebody labels the request between the record and Talos's answer: the answer is noted all the same, so that the end says
+/// what is known.
+#[tokio::test]
+async fn decision_3_the_answer_is_noted_on_a_request_that_was_labelled_meanwhile() -> Result<()> {
+    let (cluster, orphan, request) = asked("labelled").await?;
+    orphan.fault(Fault::on("Reset", Action::Hold));
+    request.confirm(orphan.uuid()).await?;
+    eventually("the reset to be sent", async || {
+        Ok((cluster.resets() == 1).then_some(()))
+    })
+    .await?;
+    let label = [
+        "label",
+        "machinereclaim",
+        &request.name,
+        "-n",
+        NAMESPACE,
+        "seen=yes",
+    ];
+    cluster.kubectl().run(&label).await?;
+    orphan.clear_faults();
+    let done = request.reaches(ReclaimPhase::Done).await?;
+    let record = done.reset.context("a record")?;
+    ensure!(record.accepted_at.is_some(), "{record:?}");
+    ensure!(orphan.in_maintenance() && cluster.resets() == 1);
+    Ok(())
+}
+
+/// Decision 3 and section 11: a machine that does not come back leaves a condition that says what was sent and when, and
+/// Ichor goes on looking: when it is back after all, the request is done.
+#[tokio::test]
+async fn decision_3_overdue_says_what_was_sent_and_a_late_return_is_done() -> Result<()> {
+    // It is away long enough to be kept away.
+    let timings = Timings {
+        down: 5000,
+        ..Timings::default()
+    };
+    let setup = ClusterSetup {
+        timings,
+        ..ClusterSetup::new("overdue")
+    };
+    let (cluster, orphan, request) = asked_in(&setup).await?;
+    request.confirm(orphan.uuid()).await?;
+    eventually("the reset to begin", async || {
+        Ok((orphan.stage() != Stage::Running).then_some(()))
+    })
+    .await?;
+    orphan.fault(Fault::always(Action::CloseConnections));
+    let status = request
+        .until("it to be overdue", |status| {
+            has_condition(status, OVERDUE, reason::OVERDUE)
+        })
+        .await?;
+    let record = status.reset.clone().context("a record")?;
+    let at = record.recorded_at.context("a time")?.0.to_string();
+    let mut said = status.conditions.iter();
+    let said = said.find(|one| one.type_ == OVERDUE).context("Overdue")?;
+    for part in [
+        "a graceful reset was recorded at",
+        &at,
+        "Ichor keeps looking",
+    ] {
+        ensure!(said.message.contains(part), "{part}: {}", said.message);
+    }
+    ensure!(!status.phase.is_final(), "{status:?}");
+    orphan.clear_faults();
+    let done = request.reaches(ReclaimPhase::Done).await?;
+    ensure!(!has_condition(&done, OVERDUE, reason::OVERDUE), "{done:?}");
+    ensure!(orphan.in_maintenance() && cluster.resets() == 1);
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 mod common;
 
 mod addresses;
+mod changed;
 mod effect;
 mod forged;
 mod quorum;

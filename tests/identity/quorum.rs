@@ -4,7 +4,12 @@
 use crate::common::{alice, world};
 use anyhow::{Result, ensure};
 use ichor_crds::ReclaimPhase;
+use ichor_crds::conditions::machine::CLUSTER_SHUTTING_DOWN;
+use ichor_crds::conditions::reclaim as reason;
+use ichor_ground::controller::NAMESPACE;
 use ichor_ground::{ClusterSetup, GroundCluster, Request};
+use ichor_simulator::{Action, Fault};
+use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -115,5 +120,90 @@ async fn faults_17_of_three_members_that_one_vouches_for_none_goes() -> Result<(
         ensure!(text.contains("quorum"), "{text}");
     }
     ensure!(cluster.resets() == 0 && cluster.fleet.etcd_members("two-of-three")?.len() == 3);
+    Ok(())
+}
+
+/// A control plane lists the members of etcd and does not say which one it is, while another is down: whether it may go
+/// cannot be judged, so it waits, and nothing is sent.
+#[tokio::test]
+async fn faults_17_a_member_that_does_not_name_itself_is_waited_for() -> Result<()> {
+    let setup = ClusterSetup {
+        control_planes: 3,
+        orphans: 0,
+        orphan_control_planes: 1,
+        ..ClusterSetup::new("nameless")
+    };
+    let cluster = world().await?.cluster(&setup).await?;
+    let orphan = cluster.node("orphan-cp-1")?;
+    let request = Request::create(&alice().await?, orphan.address(), "nameless").await?;
+    request.inspected().await?;
+    let refusal = |code: i32, message: &str| Action::Refuse {
+        code,
+        message: message.to_owned(),
+    };
+    orphan.fault(Fault::on("EtcdStatus", refusal(14, "etcd is busy")));
+    let gone = Fault::on("Get", refusal(5, "resource doesn't exist"));
+    orphan.fault(gone.resource("EtcdMembers.etcd.talos.dev"));
+    let down = cluster.node("cp-2")?;
+    down.power_off();
+    request.confirm(orphan.uuid()).await?;
+    let status = request
+        .until("the member to be missed", |status| {
+            let mut all = status.conditions.iter();
+            all.any(|one| {
+                one.reason == reason::NOT_READY && one.message.contains("which one it is")
+            })
+        })
+        .await?;
+    ensure!(
+        status.reset.is_none() && cluster.resets() == 0,
+        "{status:?}"
+    );
+    orphan.clear_faults();
+    request.reaches(ReclaimPhase::Done).await?;
+    ensure!(cluster.resets() == 1 && orphan.in_maintenance());
+    Ok(())
+}
+
+/// Record 0067, decision 3: while a shutdown of the cluster is not completed, no control plane of it is taken away; deleting
+/// the operation is the way out.
+#[tokio::test]
+async fn record_0067_nothing_is_taken_away_while_the_cluster_is_shut_down() -> Result<()> {
+    let setup = ClusterSetup {
+        control_planes: 3,
+        orphans: 0,
+        orphan_control_planes: 1,
+        ..ClusterSetup::new("stopping")
+    };
+    let cluster = world().await?.cluster(&setup).await?;
+    let orphan = cluster.node("orphan-cp-1")?;
+    let request = Request::create(&alice().await?, orphan.address(), "stopping").await?;
+    request.inspected().await?;
+    let operation = json!({
+        "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosOperation",
+        "metadata": {"name": "stop-it", "namespace": NAMESPACE},
+        "spec": {"clusterRef": {"name": "stopping"}, "kind": "shutdown"},
+    });
+    cluster.kubectl().apply(&operation.to_string()).await?;
+    request.confirm(orphan.uuid()).await?;
+    let status = request
+        .until("the shutdown to be told", |status| {
+            let mut all = status.conditions.iter();
+            all.any(|one| {
+                one.reason == CLUSTER_SHUTTING_DOWN
+                    && one.message.contains("talosoperation/stop-it")
+            })
+        })
+        .await?;
+    ensure!(
+        status.reset.is_none() && cluster.resets() == 0,
+        "{status:?}"
+    );
+    cluster
+        .kubectl()
+        .run(&["delete", "talosoperation", "stop-it", "-n", NAMESPACE])
+        .await?;
+    request.reaches(ReclaimPhase::Done).await?;
+    ensure!(cluster.resets() == 1 && orphan.in_maintenance());
     Ok(())
 }

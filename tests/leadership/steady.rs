@@ -3,43 +3,129 @@
 
 use crate::{PATIENT, replicas};
 use anyhow::{Result, ensure};
+use ichor::runtime::clock;
+use ichor_crds::ReclaimPhase;
+use ichor_crds::conditions::reclaim as reason;
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::proxy::Seen;
-use ichor_ground::{ClusterSetup, Kubectl, Request, eventually};
+use ichor_ground::{ClusterSetup, GroundCluster, Kubectl, Request, eventually};
+use ichor_simulator::{Action, Fault, Stage, Timings};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How long nothing is written: many rechecks (1 s) and looks (200 ms) of the ground.
-const IDLE: Duration = Duration::from_secs(15);
+/// How long nothing is written: a minute, and with it sixty rechecks and three hundred looks of the ground.
+const IDLE: Duration = Duration::from_mins(1);
 
-/// One request is done, one waits for a person, one for a machine without power: only the leader's lease is written.
+/// A request for a machine of `cluster`, waited for until some condition has `reason`.
+async fn waiting(
+    alice: &Kubectl,
+    cluster: &GroundCluster,
+    short: &str,
+    reason: &str,
+    typed: Option<&str>,
+) -> Result<Request> {
+    let node = cluster.node(short)?;
+    let request = Request::create(alice, node.address(), &cluster.name).await?;
+    if let Some(typed) = typed {
+        request.inspected().await?;
+        request.confirm(typed).await?;
+    }
+    let what = format!("{short} to be at {reason}");
+    request
+        .until(&what, |status| crate::has_reason(status, reason))
+        .await?;
+    Ok(request)
+}
+
+/// One request for each thing that is waited for: a person, power, another UUID, the disruption lock, a machine that stays
+/// away, a Kubernetes API. Only the leader's lease is written, for a minute.
 #[tokio::test]
 async fn faults_33_a_steady_state_writes_nothing_but_the_lease() -> Result<()> {
-    let turn = replicas(&PATIENT).await?;
+    let flags = [&PATIENT[..], &[("--overdue", "3s")]].concat();
+    let mut turn = replicas(&flags).await?;
     let alice = turn.operator("alice").await?;
-    let leader = turn.replica().await?;
+    let mut leader = turn.replica().await?;
     let setup = ClusterSetup {
-        orphans: 3,
+        control_planes: 3,
+        orphans: 5,
+        orphan_control_planes: 1,
+        timings: Timings {
+            down: 5000,
+            ..Timings::default()
+        },
         ..ClusterSetup::new("steady")
     };
     let cluster = turn.cluster(&setup).await?;
+    let away = cluster.node("orphan-5")?;
+    away.fault(Fault::on("Reset", Action::LoseAnswer));
+    let overdue = Request::create(&alice, away.address(), "steady").await?;
+    overdue.inspected().await?;
+    overdue.confirm(away.uuid()).await?;
+    eventually("the reset to begin", async || {
+        Ok((away.stage() != Stage::Running).then_some(()))
+    })
+    .await?;
+    away.power_off();
+    overdue
+        .until("it to be overdue", |status| {
+            crate::has_reason(status, reason::OVERDUE)
+        })
+        .await?;
+    // Whoever waits for a Kubernetes API gives up when it is overdue; from here on, nothing is.
+    turn.terminate(&mut leader).await?;
+    let patient = turn.replicas.options.clone().with("--overdue", "1h");
+    turn.replicas.options = patient;
+    let leader = turn.replica().await?;
+    leader.leads().await?;
+
     let done = cluster.node("orphan-1")?;
     Request::create(&alice, done.address(), "steady")
         .await?
         .confirm_and_finish(done.uuid())
         .await?;
-    Request::create(&alice, cluster.node("orphan-2")?.address(), "steady")
-        .await?
-        .inspected()
-        .await?;
     let dark = cluster.node("orphan-3")?;
     dark.power_off();
-    let waiting = Request::create(&alice, dark.address(), "steady").await?;
-    waiting
-        .until("the machine to be missed", |status| {
-            crate::has_reason(status, ichor_crds::conditions::reclaim::UNREACHABLE)
-        })
-        .await?;
+    lock_for_somebody(&turn.plane.kubectl(), "steady").await?;
+    let remote = ClusterSetup {
+        access: "bundle",
+        ..ClusterSetup::new("unanswered")
+    };
+    let remote = turn.cluster(&remote).await?;
+    let nowhere = json!({"spec": {"endpoint": "https://127.0.0.1:1"}}).to_string();
+    let patch = [
+        "patch",
+        "taloscluster",
+        "unanswered",
+        "-n",
+        NAMESPACE,
+        "--type=merge",
+        "-p",
+        &nowhere,
+    ];
+    turn.plane.kubectl().run(&patch).await?;
+
+    let wrong = "11111111-2222-4333-8444-555555555555";
+    let locked = cluster.node("orphan-cp-1")?.uuid().to_owned();
+    let wiped = remote.node("orphan-1")?.uuid().to_owned();
+    for (cluster, short, reason, typed) in [
+        (&cluster, "orphan-2", reason::AWAITING_CONFIRMATION, None),
+        (&cluster, "orphan-3", reason::UNREACHABLE, None),
+        (&cluster, "orphan-4", reason::UUID_MISMATCH, Some(wrong)),
+        (
+            &cluster,
+            "orphan-cp-1",
+            reason::CLUSTER_LOCK_HELD,
+            Some(locked.as_str()),
+        ),
+        (
+            &remote,
+            "orphan-1",
+            reason::KUBERNETES_UNAVAILABLE,
+            Some(wiped.as_str()),
+        ),
+    ] {
+        waiting(&alice, cluster, short, reason, typed).await?;
+    }
 
     leader.trap.set(None);
     tokio::time::sleep(IDLE).await;
@@ -51,7 +137,22 @@ async fn faults_33_a_steady_state_writes_nothing_but_the_lease() -> Result<()> {
     let others: Vec<String> = others.iter().map(Seen::label).collect();
     ensure!(others.is_empty(), "written while idle: {others:?}");
     ensure!(renewals.len() >= 10, "the leader lives: {}", renewals.len());
+    ensure!(!overdue.status().await?.phase.is_final());
     Ok(())
+}
+
+/// Takes the disruption lock of a cluster for an hour, in the name of nobody who is here.
+async fn lock_for_somebody(kubectl: &Kubectl, cluster: &str) -> Result<()> {
+    let now = clock::now();
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": format!("ichor-disruption-{cluster}"), "namespace": NAMESPACE},
+        "spec": {
+            "holderIdentity": "talosoperation/upgrade elsewhere", "leaseDurationSeconds": 3600,
+            "acquireTime": format!("{now:.6}"), "renewTime": format!("{now:.6}"),
+        },
+    });
+    kubectl.apply(&lease.to_string()).await.map(drop)
 }
 
 const KINDS: [&str; 2] = [
@@ -144,11 +245,45 @@ async fn faults_35_an_undecodable_object_stops_nobody_and_gets_an_event() -> Res
     turn.kill(leader).await?;
     let next = turn.replica().await?;
     next.leads().await?;
-    finish("orphan-2").await?;
+    // One whose reset is recorded may be on its way, to any machine: nothing is sent while that is so.
+    let recorded =
+        json!({"status": {"phase": "Draining", "reset": {"bootID": "boot-1"}}}).to_string();
+    let patch = [
+        "patch",
+        "machinereclaim",
+        "bad-request",
+        "-n",
+        NAMESPACE,
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        &recorded,
+        "--as=system:serviceaccount:ichor-system:ichor-controller",
+        "--as-group=system:masters",
+    ];
+    kubectl.run(&patch).await?;
+    let node = cluster.node("orphan-2")?;
+    let request = Request::create(&alice, node.address(), "unreadable").await?;
+    request.inspected().await?;
+    request.confirm(node.uuid()).await?;
+    request
+        .until("it to wait for the one that cannot be decoded", |status| {
+            let mut all = status.conditions.iter();
+            all.any(|one| {
+                one.message
+                    .contains("kubectl delete machinereclaim bad-request")
+            })
+        })
+        .await?;
+    ensure!(cluster.resets() == 1);
+    kubectl
+        .run(&["delete", "machinereclaim", "bad-request", "-n", NAMESPACE])
+        .await?;
+    request.reaches(ReclaimPhase::Done).await?;
     ensure!(cluster.resets() == 2);
-    for object in ["machinereclaim/bad-request", "talosmachine/bad-machine"] {
-        kubectl.run(&["delete", object, "-n", NAMESPACE]).await?;
-    }
+    kubectl
+        .run(&["delete", "talosmachine", "bad-machine", "-n", NAMESPACE])
+        .await?;
     narrow(&kubectl).await?;
     turn.restore().await
 }

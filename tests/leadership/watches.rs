@@ -41,6 +41,39 @@ async fn faults_32_a_cut_or_expired_watch_goes_on() -> Result<()> {
     Ok(())
 }
 
+/// A dead connection: every watch is open and says nothing, not even that it ends. What happens meanwhile is seen once the
+/// client has waited longer than the API server lets a watch be.
+#[tokio::test]
+async fn faults_32_watches_that_say_nothing_are_begun_again() -> Result<()> {
+    let turn = replicas(&PATIENT).await?;
+    let alice = turn.operator("alice").await?;
+    let leader = turn.replica().await?;
+    leader.leads().await?;
+    let cluster = turn.cluster(&ClusterSetup::new("dead")).await?;
+    leader.trap.silence_watches(true);
+    leader.cut();
+    eventually("every watch to be silent", async || {
+        Ok((leader.trap.silent_watches() >= 3).then_some(()))
+    })
+    .await?;
+    leader.trap.silence_watches(false);
+    let orphan = cluster.node("orphan-1")?;
+    let request = Request::create(&alice, orphan.address(), "dead").await?;
+    ensure!(request.status().await?.phase == ReclaimPhase::Pending);
+    // The API server ends a watch after a minute, and the client waits 15 seconds longer.
+    within(
+        Duration::from_mins(2),
+        "the request to be seen",
+        async || {
+            let phase = request.status().await?.phase;
+            Ok((phase == ReclaimPhase::AwaitingConfirmation).then_some(()))
+        },
+    )
+    .await?;
+    ensure!(leader.controller.leads().await?);
+    Ok(())
+}
+
 /// 1,200 clusters are there when the controller starts: each of them gets its status, so no page was left out.
 #[tokio::test]
 async fn faults_32_a_list_of_1200_objects_is_whole() -> Result<()> {

@@ -1,9 +1,11 @@
 //! The disruption lock: of all that stops or removes machines of one cluster, one thing at a time (DESIGN section 10).
 //!
 //! [`DisruptionLocks::acquire_disruptive_lock`] is the only way to a cluster's Lease: the type that holds it is private
-//! to this module. Before the Lease it looks whether a control plane is in transition, which also covers the
-//! time after a crash in which the Lease of the dead holder has ended and its machine is still on its way.
+//! to this module. Before the Lease it looks whether the cluster is being shut down, then whether a control plane is in
+//! transition, which also covers the time after a crash in which the Lease of the dead holder has ended and its machine
+//! is still on its way.
 
+mod shutdown;
 mod transition;
 
 use crate::controller::reclaim::stored::{self, Requests};
@@ -30,6 +32,16 @@ pub struct Purpose {
 /// Why the lock was not given.
 #[derive(Debug, thiserror::Error)]
 pub enum Blocked {
+    /// The cluster is being shut down (record 0067, decision 3).
+    #[error(
+        "{by} shuts cluster {cluster} down, and nothing else acts on it before that is completed; deleting it is the way out of one that cannot finish"
+    )]
+    ShuttingDown {
+        /// The cluster.
+        cluster: String,
+        /// The operation.
+        by: String,
+    },
     /// A control plane of the cluster is in the middle of a step.
     #[error("{by} is in the middle of taking a control plane away from cluster {cluster}")]
     Transitioning {
@@ -65,6 +77,7 @@ struct DisruptionLease {
 pub struct DisruptionLocks {
     client: ClientInNamespace,
     requests: Requests,
+    operations: shutdown::Operations,
     process: String,
     settings: Settings,
     leases: Mutex<HashMap<(String, Purpose), DisruptionLease>>,
@@ -86,6 +99,7 @@ impl DisruptionLocks {
     pub fn new(client: Client, namespace: String, process: String, settings: Settings) -> Self {
         Self {
             requests: stored::requests(client.clone(), &namespace),
+            operations: shutdown::operations(client.clone(), &namespace),
             client: ClientInNamespace { client, namespace },
             process,
             settings,
@@ -95,13 +109,17 @@ impl DisruptionLocks {
 
     /// Takes the lock of `cluster`, or keeps it where this purpose has it already. The fence says until when its
     /// holder may act; it is renewed until [`DisruptionLocks::release`].
-    ///
-    /// The mark of a cluster's shutdown (record 0067) is looked at here, too, once that operation exists.
     pub async fn acquire_disruptive_lock(
         &self,
         cluster: &str,
         purpose: &Purpose,
     ) -> Result<Fence, Blocked> {
+        if let Some(by) = shutdown::mark(&self.operations, purpose, cluster).await? {
+            return Err(Blocked::ShuttingDown {
+                cluster: cluster.to_owned(),
+                by,
+            });
+        }
         if let Some(by) = transition::other(&self.requests, purpose, cluster).await? {
             return Err(Blocked::Transitioning {
                 cluster: cluster.to_owned(),

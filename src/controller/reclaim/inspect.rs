@@ -9,7 +9,7 @@ use super::facts::{EtcdAnswer, Facts};
 use super::node;
 use super::status::clip;
 use super::trouble::Trouble;
-use crate::controller::clusters::{CredentialUnavailable, Managed};
+use crate::controller::clusters::{CredentialUnavailable, Managed, Unreadable};
 use crate::controller::context::Context;
 use crate::runtime::clock;
 use ichor_crds::conditions::reclaim as reason;
@@ -139,14 +139,8 @@ async fn owner(
                 .push((cluster.bundle.cluster_id().to_owned(), cluster.name));
         }
     }
-    // A cluster whose bundle cannot be read can vouch for nobody: its machine is no stranger for that. Where its ID was never
-    // seen either, it is the request that names it.
-    let own = unreadable.into_iter().find(|(name, id)| match id {
-        Some(id) => Some(id.as_str()) == claimed,
-        None => Some(name) == named,
-    });
-    match own {
-        Some((name, _)) if owner.cluster.is_none() => Err(Trouble::Wait(super::decide::Wait::new(
+    match may_be_of(&unreadable, claimed, named.map(String::as_str)) {
+        Some(name) if owner.cluster.is_none() => Err(Trouble::Wait(super::decide::Wait::new(
             reason::SECRETS_BUNDLE_UNAVAILABLE,
             format!(
                 "{} may belong to cluster {name}, whose secrets bundle cannot be read, so that it cannot be checked",
@@ -155,6 +149,21 @@ async fn owner(
         ))),
         _ => Ok(owner),
     }
+}
+
+/// A cluster whose bundle cannot be read can vouch for nobody: its machine is no stranger for that. Where its ID was never seen
+/// either, it is the request that names it.
+fn may_be_of<'a>(
+    unreadable: &'a [Unreadable],
+    claimed: Option<&str>,
+    named: Option<&str>,
+) -> Option<&'a str> {
+    let mut all = unreadable.iter();
+    let own = all.find(|(name, id)| match id {
+        Some(id) => Some(id.as_str()) == claimed,
+        None => Some(name.as_str()) == named,
+    });
+    own.map(|(name, _)| name.as_str())
 }
 
 fn role_of(kind: MachineType, spec: &MachineReclaimSpec) -> Result<MachineRole, Trouble> {
@@ -280,4 +289,29 @@ pub async fn source(context: &Context, spec: &MachineReclaimSpec) -> Result<Sour
         credential,
         pasted: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn section_5_a_cluster_that_cannot_be_read_keeps_its_machines() {
+        let unreadable = [
+            ("known".to_owned(), Some("id-1".to_owned())),
+            ("never-read".to_owned(), None),
+        ];
+        for (claimed, named, want) in [
+            (Some("id-1"), None, Some("known")),
+            (Some("id-1"), Some("never-read"), Some("known")),
+            (Some("id-2"), Some("known"), None),
+            (Some("id-2"), Some("never-read"), Some("never-read")),
+            (None, Some("never-read"), Some("never-read")),
+            (None, None, None),
+            (Some("id-2"), None, None),
+        ] {
+            let own = may_be_of(&unreadable, claimed, named);
+            assert_eq!(own, want, "{claimed:?} {named:?}");
+        }
+    }
 }

@@ -265,3 +265,76 @@ async fn anew(context: &Context, cluster: &str, address: IpAddr) -> Option<Sight
         boot_id,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ichor_crds::{Approval, MachineIdentity, TalosMachineStatus};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use k8s_openapi::jiff::Timestamp;
+
+    fn at(second: i64) -> Option<Time> {
+        Timestamp::from_second(second).ok().map(Time)
+    }
+
+    fn record() -> ResetRecord {
+        ResetRecord {
+            recorded_at: at(100),
+            identity: MachineIdentity {
+                uuid: "4c4c4544-0042-3510-8052-b4c04f463133".to_owned(),
+                serial: "5B5RF13".to_owned(),
+                macs: vec!["02:00:00:00:00:07".to_owned()],
+            },
+            boot_id: Some("boot-1".to_owned()),
+            ..ResetRecord::default()
+        }
+    }
+
+    fn machine(approval: Approval, applied_at: Option<Time>) -> TalosMachine {
+        let identity = record().identity;
+        let spec = serde_json::json!({
+            "approval": approval, "clusterRef": {"name": "prod"}, "endpoint": "10.5.0.99", "identity": identity,
+        });
+        let spec = serde_json::from_value(spec).expect("a spec");
+        let mut machine = TalosMachine::new(&identity.uuid, spec);
+        machine.status = Some(TalosMachineStatus {
+            maintenance_fingerprint: Some(
+                "tXH9mqNnwn9Tj0RkSt5Zk6bXkHn1QW2jHrmSmBhwNzA=".to_owned(),
+            ),
+            applied_at,
+            ..TalosMachineStatus::default()
+        });
+        machine
+    }
+
+    /// Discovery saw the identity; whether a person has approved it since is another matter.
+    #[test]
+    fn decision_15_a_machine_is_looked_for_where_discovery_saw_it() {
+        let (old, new) = (IpAddr::from([10, 5, 0, 7]), IpAddr::from([10, 5, 0, 99]));
+        for approval in [Approval::Pending, Approval::Approved, Approval::Rejected] {
+            let seen = machine(approval, None);
+            let address = place(&seen, &record(), old).map(|(address, _)| address);
+            assert_eq!(address, Some(new), "{approval:?}");
+            assert!(place(&seen, &record(), new).is_none(), "looked at already");
+        }
+        let mut other = machine(Approval::Pending, None);
+        other.spec.identity.serial = "OTHER".to_owned();
+        assert!(place(&other, &record(), old).is_none());
+    }
+
+    #[test]
+    fn a_machine_that_ichor_configured_after_the_record_was_back() {
+        for (what, machine, since) in [
+            ("after", machine(Approval::Approved, at(101)), true),
+            ("before", machine(Approval::Approved, at(99)), false),
+            ("never", machine(Approval::Approved, None), false),
+            ("not approved", machine(Approval::Pending, at(101)), false),
+        ] {
+            assert_eq!(
+                configured_since(&machine, &record()).is_some(),
+                since,
+                "{what}"
+            );
+        }
+    }
+}

@@ -13,6 +13,7 @@ use crate::controller::lock::Blocked;
 use crate::controller::store::Guarded;
 use crate::runtime::clock;
 use crate::runtime::fence::Fence;
+use ichor_crds::conditions::machine::CLUSTER_SHUTTING_DOWN;
 use ichor_crds::conditions::reclaim as reason;
 use ichor_crds::{MachineReclaim, ResetRecord};
 use ichor_talos::{Class, Connection, Outcome, ResetRequest, TalosError};
@@ -68,10 +69,13 @@ async fn acquire(
     {
         Ok(fence) => Ok(fence),
         Err(Blocked::Kubernetes(error)) => Err(error.into()),
-        Err(blocked) => Err(Trouble::Wait(Wait::new(
-            reason::CLUSTER_LOCK_HELD,
-            blocked.to_string(),
-        ))),
+        Err(blocked) => {
+            let reason = match blocked {
+                Blocked::ShuttingDown { .. } => CLUSTER_SHUTTING_DOWN,
+                _ => reason::CLUSTER_LOCK_HELD,
+            };
+            Err(Trouble::Wait(Wait::new(reason, blocked.to_string())))
+        }
     }
 }
 

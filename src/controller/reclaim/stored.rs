@@ -8,7 +8,7 @@ use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
-/// Requests per page.
+/// Objects per page.
 const PAGE: u32 = 500;
 
 /// The requests of a namespace, whatever their shape.
@@ -34,11 +34,16 @@ pub fn requests(client: Client, namespace: &str) -> Requests {
 
 /// All of them; what cannot be decoded and has no reset under way is left out.
 pub async fn all(api: &Requests) -> Result<Vec<Stored>, kube::Error> {
+    Ok(list(api).await?.into_iter().filter_map(read).collect())
+}
+
+/// All objects of a kind, page by page.
+pub async fn list(api: &Api<DynamicObject>) -> Result<Vec<DynamicObject>, kube::Error> {
     let mut page = ListParams::default().limit(PAGE);
     let mut all = Vec::new();
     loop {
         let list = api.list(&page).await?;
-        all.extend(list.items.into_iter().filter_map(read));
+        all.extend(list.items);
         match list.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => page.continue_token = Some(token),
             None => return Ok(all),

@@ -1,6 +1,7 @@
 //! The real kubectl, as one person.
 
 use anyhow::{Context, Result, bail};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::io::AsyncWriteExt;
@@ -65,6 +66,25 @@ impl Kubectl {
             bail!("kubectl apply failed: {}", said.err);
         }
         Ok(said.out)
+    }
+
+    /// Makes a Node that no kubelet keeps.
+    pub async fn create_node(&self, name: &str, system_uuid: &str) -> Result<()> {
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+        self.apply(&node.to_string()).await?;
+        let status = json!({"status": {"nodeInfo": {"systemUUID": system_uuid, "architecture": "", "bootID": "",
+            "containerRuntimeVersion": "", "kernelVersion": "", "kubeProxyVersion": "", "kubeletVersion": "", "machineID": "",
+            "operatingSystem": "", "osImage": ""}}});
+        let patch = [
+            "patch",
+            "node",
+            name,
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+        ];
+        let status = status.to_string();
+        self.run(&[&patch[..], &[&status]].concat()).await.map(drop)
     }
 
     /// Runs kubectl with `args` and `input` on its standard input.

@@ -117,6 +117,8 @@ pub enum Verdict {
     Answer(u16),
     /// Every part of the answer comes so much later, as to a cache that lags.
     Lag(Duration),
+    /// No part of the answer's body ever comes, nor its end: a dead connection.
+    Swallow,
 }
 
 /// What a test does at each request; the request waits until it is done. The verdict before the API server counts.
@@ -207,11 +209,10 @@ async fn forward(
         body: body.clone(),
     };
     let (before, after) = (seen(When::Before), seen(When::After));
-    let lag = match gate(before).await {
-        Verdict::Answer(code) => return Ok(status(code)),
-        Verdict::Lag(lag) => Some(lag),
-        Verdict::Pass => None,
-    };
+    let verdict = gate(before).await;
+    if let Verdict::Answer(code) = verdict {
+        return Ok(status(code));
+    }
     parts.uri = path.parse().unwrap_or_default();
     parts.version = http::Version::default();
     parts.headers.remove(http::header::HOST);
@@ -221,9 +222,10 @@ async fn forward(
     Ok(match answer {
         Ok(answer) => answer.map(|body| {
             let body = body.map_err(Failure::from).boxed_unsync();
-            match lag {
-                Some(lag) => late(body, lag),
-                None => body,
+            match verdict {
+                Verdict::Lag(lag) => late(body, lag),
+                Verdict::Swallow => silent(),
+                Verdict::Pass | Verdict::Answer(_) => body,
             }
         }),
         Err(error) => bad_gateway(&error.to_string()),
@@ -254,6 +256,10 @@ fn late(mut body: UnsyncBoxBody<Bytes, Failure>, lag: Duration) -> UnsyncBoxBody
         Some((frame, receiver))
     });
     http_body_util::StreamBody::new(frames).boxed_unsync()
+}
+
+fn silent() -> UnsyncBoxBody<Bytes, Failure> {
+    http_body_util::StreamBody::new(futures::stream::pending()).boxed_unsync()
 }
 
 fn bad_gateway(why: &str) -> Answer {

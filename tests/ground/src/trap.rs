@@ -29,6 +29,8 @@ struct Tally {
     after: usize,
     expired: usize,
     lag: Option<Duration>,
+    silent: bool,
+    swallowed: usize,
     requests: Vec<Seen>,
 }
 
@@ -104,6 +106,16 @@ impl Trap {
         self.tally().lag = Some(lag);
     }
 
+    /// Lets watches that begin from now on say nothing at all, and keeps their connections open; or lets them speak again.
+    pub fn silence_watches(&self, silent: bool) {
+        self.tally().silent = silent;
+    }
+
+    /// How many watches say nothing.
+    pub fn silent_watches(&self) -> usize {
+        self.tally().swallowed
+    }
+
     /// How many watches are still to be answered with 410.
     pub fn watches_to_expire(&self) -> usize {
         self.tally().expired
@@ -144,6 +156,10 @@ impl Trap {
         if tally.expired > 0 {
             tally.expired -= 1;
             return Some(Verdict::Answer(410));
+        }
+        if tally.silent {
+            tally.swallowed += 1;
+            return Some(Verdict::Swallow);
         }
         tally.lag.map(Verdict::Lag)
     }
