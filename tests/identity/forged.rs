@@ -123,7 +123,6 @@ async fn a_forged_status_wipes_no_machine_and_deletes_no_node() -> Result<()> {
     // Admission judges the UUID by the forged inspection and takes it; the machine does not.
     ensure!(typed.ok, "{typed:?}");
     requests[2].reaches(ReclaimPhase::Refused).await?;
-    ensure!(requests[3].status().await?.reset.is_none());
     ensure!(cluster.resets() == 0, "no machine was wiped");
     for number in 1..=5 {
         let node = format!("orphan-{number}");
