@@ -6,7 +6,13 @@ use serde_json::{Value, json};
 const FIXED_NETWORK: &str = "the networks of a cluster that has machines cannot be set, cleared or changed; make another cluster";
 
 pub fn cases() -> Vec<Case> {
-    let with_machines = json!({"machines": 3});
+    [shape(), discovery_and_cni(), fixed()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn shape() -> Vec<Case> {
     vec![
         rule(
             "prod",
@@ -57,6 +63,11 @@ pub fn cases() -> Vec<Case> {
             json!({"network": {"dnsDomain": "cluster_local"}}),
             json!({"network": {"dnsDomain": "prod.cluster.local"}}),
         ),
+    ]
+}
+
+fn discovery_and_cni() -> Vec<Case> {
+    vec![
         rule(
             "prod",
             "must be IP addresses such as 10.5.0.7",
@@ -93,6 +104,12 @@ pub fn cases() -> Vec<Case> {
             json!({"cni": {"cilium": {"version": "latest"}}}),
             json!({"cni": {"cilium": {"version": "v1.19.0"}}}),
         ),
+    ]
+}
+
+fn fixed() -> Vec<Case> {
+    let with_machines = json!({"machines": 3});
+    vec![
         rule(
             "prod",
             "the secrets bundle of a cluster cannot change: its machines are made from it",

@@ -1,7 +1,12 @@
 //! TalosMachine: one machine, named by its SMBIOS UUID.
 
-use crate::{DriftPolicy, Hardware, LocalReference, MachineIdentity};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+mod network;
+mod status;
+
+pub use network::{MachineAddressing, MachineNetwork, Route};
+pub use status::{RebootRecord, TalosMachineStatus};
+
+use crate::{DriftPolicy, LocalReference, MachineIdentity};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -131,56 +136,6 @@ pub enum MachineRole {
     Worker,
 }
 
-/// Link and addresses of a machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("(has(self.addressing) && self.addressing == 'static') == (has(self.addresses) && size(self.addresses) > 0)").message("addressing: static needs addresses, and only static addressing has them"))]
-pub struct MachineNetwork {
-    /// Link to configure, by its permanent MAC address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5,19}$')").message("must be a MAC address such as 02:00:0a:05:00:07, one of spec.identity.macs"))]
-    pub interface: Option<String>,
-    /// How the link gets its address: dhcp4 (default) or static.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "MachineAddressing")]
-    pub addressing: Option<MachineAddressing>,
-    /// Static addresses in CIDR notation.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16), inner(length(max = 64)))]
-    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(a, isCIDR(a))").message("must be addresses with their prefix length, such as 10.5.0.7/24"))]
-    pub addresses: Vec<String>,
-    /// Static routes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
-    pub routes: Vec<Route>,
-}
-
-/// How a link gets its address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum MachineAddressing {
-    /// From a DHCP server.
-    Dhcp4,
-    /// From the addresses and routes given.
-    Static,
-}
-
-/// A static route.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Route {
-    /// Destination network; absent for the default route.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    #[x_kube(validation = Rule::new("isCIDR(self)").message("must be a network such as 10.6.0.0/16"))]
-    pub network: Option<String>,
-    /// Gateway.
-    #[schemars(length(max = 64))]
-    #[x_kube(validation = Rule::new("isIP(self)").message("must be an IP address such as 10.5.0.1"))]
-    pub gateway: String,
-}
-
 /// Disk to install to: by path or by selector.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
@@ -213,92 +168,6 @@ pub struct Taint {
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new("self in ['NoSchedule', 'PreferNoSchedule', 'NoExecute']").message("must be NoSchedule, PreferNoSchedule or NoExecute"))]
     pub effect: String,
-}
-
-/// What Ichor knows of a machine.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TalosMachineStatus {
-    /// Generation of the spec that this status describes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-    /// Address where the machine was seen in place of spec.endpoint (record 0086).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    pub observed_endpoint: Option<String>,
-    /// The spec.endpoint that observedEndpoint replaces.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    pub observed_endpoint_for: Option<String>,
-    /// Name of its Kubernetes Node.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253))]
-    pub node_name: Option<String>,
-    /// Stage that Talos reports.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 32))]
-    pub stage: Option<String>,
-    /// Boot ID seen last.
-    #[serde(default, rename = "bootID", skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    pub boot_id: Option<String>,
-    /// Talos version seen last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    pub talos_version: Option<String>,
-    /// Fingerprint of the maintenance certificate as seen now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    pub maintenance_fingerprint: Option<String>,
-    /// Kubernetes version of its kubelet seen last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    pub kubernetes_version: Option<String>,
-    /// Board, disks and links as discovery saw them, to choose from at approval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hardware: Option<Hardware>,
-    /// Hash of the configuration rendered for the machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128))]
-    pub config_hash: Option<String>,
-    /// Hash of the configuration applied last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128))]
-    pub applied_hash: Option<String>,
-    /// When a configuration was applied last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub applied_at: Option<Time>,
-    /// The reboot that a change of the configuration needed, recorded before it was sent; a record that is found is never sent again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reboot: Option<RebootRecord>,
-    /// Conditions: "Ready" and "Removal".
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
-    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
-    pub conditions: Vec<Condition>,
-}
-
-/// The record of a reboot, written before it is sent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RebootRecord {
-    /// When the record was written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recorded_at: Option<Time>,
-    /// Boot ID at the time of the record: another one is another boot.
-    #[serde(default, rename = "bootID", skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    pub boot_id: Option<String>,
-    /// Hash of the configuration that needs the reboot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128))]
-    pub config_hash: Option<String>,
-    /// Whether Ichor cordoned its Kubernetes Node and will lift that cordon.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cordoned: Option<bool>,
-    /// When Talos answered the request; absent when the answer was not seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accepted_at: Option<Time>,
 }
 
 impl TalosMachine {
