@@ -151,10 +151,10 @@ fn scalar(node: &Node, text: &str, ty: &Type) -> Option<Value> {
 /// Names count in lower case too; nothing is the first name where the last one is empty.
 fn enumeration<'a>(names: &'a [String], text: &str) -> Option<&'a str> {
     let lower = text.to_lowercase();
-    let named = |it: &&String| !it.is_empty() && (*it == text || **it == lower);
+    let fits = |it: &&String| !it.is_empty() && (*it == text || **it == lower);
     match names {
         [zero, .., last] if last.is_empty() && text.is_empty() => Some(zero),
-        names => names.iter().find(named).map(String::as_str),
+        names => names.iter().find(fits).map(String::as_str),
     }
 }
 

@@ -6,7 +6,7 @@
 pub enum Error {
     /// The text is no YAML.
     #[error(
-        "line {line} is not YAML: look at quotes, brackets and indentation there and just above"
+        "line {line} is not YAML: look at quotes, brackets and indentation there and in the lines around it"
     )]
     NotYaml {
         /// Line of the fault, from 1.

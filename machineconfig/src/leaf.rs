@@ -1,26 +1,31 @@
 //! Text with a form of its own: read as Talos reads it, kept as Talos writes it.
 
+mod quantity;
+mod url;
+
+pub(crate) use url::merge_urls;
+
 use crate::decode::integer;
 use crate::schema::{self, Leaf, Type};
 use crate::yaml::Resolved;
+use quantity::{bytes, disk_matcher, disk_size, duration, is_percentage, write_duration};
 use serde_json::Value;
 use std::net::{IpAddr, SocketAddr};
+use url::is_url;
 
 /// Reads a scalar; nothing when it is none of the kind. Null where it counts as not written.
 pub(crate) fn read(leaf: Leaf, resolved: &Resolved, text: &str) -> Option<Value> {
     let said = |ok: bool| ok.then(|| text.into());
     match leaf {
-        Leaf::Address if text.is_empty() => Some(text.into()),
+        Leaf::Address | Leaf::AddressPort | Leaf::Prefix if text.is_empty() => Some(text.into()),
         Leaf::Address => address(text).map(Value::from),
-        Leaf::AddressPort if text.is_empty() => Some(text.into()),
         Leaf::AddressPort => text
             .parse()
             .ok()
             .map(|it: SocketAddr| it.to_string().into()),
-        Leaf::Prefix if text.is_empty() => Some(text.into()),
         Leaf::Prefix => prefix(text).map(Value::from),
         Leaf::Bytes => said(text == "******" || is_base64(text)),
-        Leaf::Cel => Some(text.into()),
+        Leaf::Cel => said(true),
         Leaf::ByteSize => {
             said(text.is_empty() || bytes(text.strip_prefix('-').unwrap_or(text)).is_some())
         }
@@ -110,156 +115,6 @@ fn is_base64(text: &str) -> bool {
             .all(|it| it.is_ascii_alphanumeric() || it == b'+' || it == b'/')
 }
 
-fn is_percentage(text: &str) -> bool {
-    let Some(number) = text.strip_suffix('%') else {
-        return false;
-    };
-    let number = number.strip_prefix('-').unwrap_or(number);
-    number
-        .parse()
-        .is_ok_and(|it: f64| (0.0..=100.0).contains(&it))
-}
-
-const UNITS: [&str; 7] = ["", "k", "m", "g", "t", "p", "e"];
-
-/// A number of bytes with a unit: `10GiB`, `10 GB`, `10g`.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "below 2^64 and not negative by then; a fraction of a byte does not count"
-)]
-fn bytes(text: &str) -> Option<u64> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let number: f64 = number.replace(',', "").parse().ok()?;
-    let unit = unit.trim().to_lowercase();
-    let unit = unit.strip_suffix('b').unwrap_or(&unit);
-    let (base, unit) = match unit.strip_suffix('i') {
-        Some("") => return None,
-        Some(unit) => (1024_f64, unit),
-        None => (1000_f64, unit),
-    };
-    let power = i32::try_from(UNITS.iter().position(|it| *it == unit)?).ok()?;
-    let sum = number * base.powi(power);
-    (sum < 18_446_744_073_709_551_615.0).then_some(sum as u64)
-}
-
-/// Sizes of partitions are written as a person would where that loses nothing.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "what it loses is seen by reading it again"
-)]
-fn disk_size(size: u64) -> Value {
-    let short = || {
-        let mut power = 0;
-        while power < 6 && size / 1000_u64.pow(power + 1) > 0 {
-            power += 1;
-        }
-        let unit = ["B", "kB", "MB", "GB", "TB", "PB", "EB"].get(power as usize)?;
-        let value = size as f64 / 1000_f64.powi(i32::try_from(power).ok()?);
-        let value = (value * 10.0 + 0.5).floor() / 10.0;
-        let text = match (size, value) {
-            (..10, _) => format!("{size} B"),
-            (_, ..10.0) => format!("{value:.1} {unit}"),
-            _ => format!("{value:.0} {unit}"),
-        };
-        (bytes(&text) == Some(size)).then_some(text)
-    };
-    match size % 1000 {
-        0 => short().map_or(size.into(), Value::from),
-        _ => size.into(),
-    }
-}
-
-fn disk_matcher(text: &str) -> Option<Value> {
-    let text = text.trim();
-    let size = [">=", "<=", ">", "<", "=="]
-        .iter()
-        .find_map(|it| text.strip_prefix(it))
-        .unwrap_or(text);
-    bytes(size.trim()).map(|_| text.into())
-}
-
-/// Nanoseconds of a duration as Go writes it: `1h30m`, `1.5s`, `-2ms`.
-fn duration(text: &str) -> Option<i64> {
-    let (negative, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Some(0);
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut sum: i128 = 0;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, tail) = rest.split_at(end);
-        let end = tail
-            .find(|c: char| c.is_ascii_digit() || c == '.')
-            .unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at(end);
-        let unit: i128 = match unit {
-            "ns" => 1,
-            "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
-            "ms" => 1_000_000,
-            "s" => 1_000_000_000,
-            "m" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            _ => return None,
-        };
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
-            return None;
-        }
-        let digits = |text: &str| -> Option<i128> {
-            match text {
-                "" => Some(0),
-                text => text.parse().ok(),
-            }
-        };
-        let short = fraction.get(..fraction.len().min(18))?;
-        let scale = 10_i128.pow(u32::try_from(short.len()).ok()?);
-        sum = sum
-            .checked_add(digits(whole)?.checked_mul(unit)?)?
-            .checked_add(digits(short)?.checked_mul(unit)? / scale)?;
-        rest = tail;
-    }
-    i64::try_from(if negative { -sum } else { sum }).ok()
-}
-
-fn write_duration(nanoseconds: i64) -> String {
-    let sign = if nanoseconds < 0 { "-" } else { "" };
-    let all = nanoseconds.unsigned_abs();
-    let fraction = |value: u64, unit: u64, name: &str| {
-        let text = format!(
-            "{}.{:0>9}",
-            value / unit,
-            value % unit * (1_000_000_000 / unit)
-        );
-        let text = text.trim_end_matches('0').trim_end_matches('.');
-        format!("{text}{name}")
-    };
-    let body = match all {
-        0 => "0s".to_owned(),
-        1..1_000 => format!("{all}ns"),
-        1_000..1_000_000 => fraction(all, 1_000, "\u{b5}s"),
-        1_000_000..1_000_000_000 => fraction(all, 1_000_000, "ms"),
-        _ => {
-            let seconds = fraction(all % 60_000_000_000, 1_000_000_000, "s");
-            match (all / 3_600_000_000_000, all / 60_000_000_000 % 60) {
-                (0, 0) => seconds,
-                (0, minutes) => format!("{minutes}m{seconds}"),
-                (hours, minutes) => format!("{hours}h{minutes}m{seconds}"),
-            }
-        }
-    };
-    format!("{sign}{body}")
-}
-
 fn hardware_address(text: &str) -> Option<String> {
     let digits = text.replace(':', "").to_lowercase();
     let hex = digits.len().is_multiple_of(2) && digits.bytes().all(|it| it.is_ascii_hexdigit());
@@ -283,85 +138,62 @@ fn port_range(resolved: &Resolved, text: &str) -> Option<Value> {
     }
 }
 
-/// Go's parser of URLs refuses little: control characters, half escapes, a scheme that is none, a port that is none.
-fn is_url(text: &str) -> bool {
-    let escapes = || {
-        text.match_indices('%').all(|(at, _)| {
-            let digits = text.as_bytes().get(at + 1..at + 3);
-            digits.is_some_and(|it| it.iter().all(u8::is_ascii_hexdigit))
-        })
-    };
-    let parts = UrlParts::of(text);
-    let scheme = match text.split_once(':') {
-        Some((scheme, _)) if !scheme.contains(['/', '?', '#']) => {
-            scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-                && scheme
-                    .bytes()
-                    .all(|it| it.is_ascii_alphanumeric() || b"+-.".contains(&it))
-        }
-        _ => true,
-    };
-    let host = parts.host.rsplit('@').next().unwrap_or_default();
-    let port = match host.rsplit_once(':') {
-        Some((before, port)) if !before.contains(':') || before.ends_with(']') => {
-            port.bytes().all(|it| it.is_ascii_digit())
-        }
-        _ => true,
-    };
-    !text.chars().any(|it| it.is_ascii_control())
-        && !parts.host.contains(' ')
-        && escapes()
-        && scheme
-        && port
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::resolve;
 
-/// A URL in the parts of which Talos merges each on its own: one that is empty leaves the old one as it was.
-pub(crate) struct UrlParts<'a> {
-    scheme: &'a str,
-    host: &'a str,
-    path: &'a str,
-    query: &'a str,
-    fragment: &'a str,
-}
-
-impl<'a> UrlParts<'a> {
-    fn of(text: &'a str) -> Self {
-        let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
-        let (text, query) = text.split_once('?').unwrap_or((text, ""));
-        let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-        let (host, path) = match rest {
-            rest if scheme.is_empty() => ("", rest),
-            rest => rest.split_at(rest.find('/').unwrap_or(rest.len())),
-        };
-        Self {
-            scheme,
-            host,
-            path,
-            query,
-            fragment,
+    #[test]
+    fn leaves_are_kept_as_talos_writes_them() {
+        for (leaf, text, want) in [
+            (Leaf::Duration, "90m", Some("1h30m0s")),
+            (Leaf::Duration, "1.5s", Some("1.5s")),
+            (Leaf::Duration, "1500us", Some("1.5ms")),
+            (Leaf::Duration, "-2h", Some("-2h0m0s")),
+            (Leaf::Duration, "0", Some("0s")),
+            (Leaf::Duration, "5", None),
+            (Leaf::Duration, "1x", None),
+            (Leaf::Duration, "h", None),
+            (Leaf::Address, "FD00::1", Some("fd00::1")),
+            (Leaf::Address, "10.0.0.256", None),
+            (Leaf::Address, "10.0.0.1%eth0", None),
+            (Leaf::Prefix, "2001:DB8::/32", Some("2001:db8::/32")),
+            (Leaf::Prefix, "10.0.0.0/33", None),
+            (Leaf::Prefix, "10.0.0.0/08", None),
+            (Leaf::Prefix, "10.0.0.0", None),
+            (Leaf::AddressPort, "[fd00::1]:80", Some("[fd00::1]:80")),
+            (Leaf::AddressPort, "10.0.0.1", None),
+            (Leaf::HardwareAddress, "AA:bb:cc", Some("aa:bb:cc")),
+            (Leaf::HardwareAddress, "AA:b", None),
+            (Leaf::Bytes, "YQ==", Some("YQ==")),
+            (Leaf::Bytes, "YQ=", None),
+            (Leaf::Size, "50%", Some("50%")),
+            (Leaf::Size, "101%", None),
+            (Leaf::Size, "10GiB", Some("10GiB")),
+            (Leaf::ByteSize, "50%", None),
+            (Leaf::DiskSize, "1500000", Some("1.5 MB")),
+            (Leaf::DiskMatcher, " >= 10GB ", Some(">= 10GB")),
+            (Leaf::DiskMatcher, "=> 10GB", None),
+            (Leaf::PortRange, "443-443", Some("443")),
+            (Leaf::PortRange, "1-2", Some("1-2")),
+            (Leaf::PortRange, "70000", None),
+            (Leaf::Url, "https://a:6443/x", Some("https://a:6443/x")),
+            (Leaf::Url, "https://a:b", None),
+            (Leaf::Url, "1https://a", None),
+        ] {
+            let value = read(leaf, &resolve(text), text);
+            let value = value.map(|it| it.as_str().map_or(it.to_string(), str::to_owned));
+            assert_eq!(value.as_deref(), want, "{leaf:?} {text}");
         }
     }
-}
 
-/// The URL that two give when they are merged.
-pub(crate) fn merge_urls(left: &str, right: &str) -> String {
-    let (left, right) = (UrlParts::of(left), UrlParts::of(right));
-    let pick = |left: &str, right: &str| if right.is_empty() { left } else { right }.to_owned();
-    let mut url = pick(left.scheme, right.scheme);
-    if !url.is_empty() {
-        url += "://";
-    }
-    url += &pick(left.host, right.host);
-    url += &pick(left.path, right.path);
-    for (mark, left, right) in [
-        ('?', left.query, right.query),
-        ('#', left.fragment, right.fragment),
-    ] {
-        let part = pick(left, right);
-        if !part.is_empty() {
-            url.push(mark);
-            url += &part;
+    #[test]
+    fn urls_merge_by_their_parts() {
+        for (left, right, want) in [
+            ("https://a:1/x?y=z", "https://b", "https://b/x?y=z"),
+            ("https://a", "tcp://b:5/", "tcp://b:5/"),
+        ] {
+            assert_eq!(merge_urls(left, right), want);
         }
     }
-    url
 }

@@ -36,6 +36,10 @@ pub(crate) fn merge(
         _ => match (left, right) {
             (left, None) => Ok(left),
             (left, Some(right)) if is_zero(ty, &right) => Ok(left),
+            // Items of the patch that have the same key merge with one another.
+            (None, Some(right)) if matches!(ty, Type::Keyed(_)) => {
+                values(ty, Value::Array(Vec::new()), right, path).map(Some)
+            }
             (None, right) => Ok(right),
             (_, right) if whole => Ok(right),
             (Some(left), Some(right)) => values(ty, left, right, path).map(Some),
@@ -95,7 +99,7 @@ fn values(ty: &Type, left: Value, right: Value, path: &str) -> Result<Value, Err
         // A size in bytes hides one in percent.
         Type::Leaf(Leaf::Size) => {
             let percent = |it: &Value| it.as_str().is_some_and(|it| it.contains('%'));
-            let hidden = percent(&right) && !percent(&left);
+            let hidden = percent(&right) && !percent(&left) && !is_zero(ty, &left);
             Ok(if hidden { left } else { right })
         }
         _ => Ok(right),

@@ -210,3 +210,31 @@ fn parse(text: &str, lists: &Value, enums: &HashMap<String, Vec<String>>) -> Typ
         name => Type::Struct(name.to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table is read, and every type in it leads somewhere.
+    #[test]
+    fn every_type_is_known() {
+        fn known(ty: &Type) -> bool {
+            match ty {
+                Type::Pointer(inner) | Type::List(inner) | Type::Map(inner) => known(inner),
+                Type::Struct(name) => SCHEMA.structs.contains_key(name),
+                Type::Keyed(name) => keyed(name).is_some_and(|it| known(&it.of)),
+                _ => true,
+            }
+        }
+        assert!(SCHEMA.kinds.len() > 80 && SCHEMA.structs.len() > 200);
+        assert!(kind(MAIN).is_some() && kind("HostnameConfig").is_some());
+        for (name, entry) in &SCHEMA.kinds {
+            assert!(known(&entry.ty), "{name}");
+        }
+        for (name, fields) in &SCHEMA.structs {
+            for (field, entry) in fields {
+                assert!(known(&entry.ty), "{name}.{field}: {:?}", entry.ty);
+            }
+        }
+    }
+}

@@ -1,19 +1,11 @@
 //! YAML as a bounded tree of nodes that keeps what Go's decoder looks at: the text of every scalar and whether it was
 //! quoted. A generic value would not do: an image tag written `1.10` is text to Talos, not the number 1.1.
 
-use crate::Error;
-use granit_parser::{Event, Parser, ScalarStyle, Tag};
-use serde_json::{Map, Number, Value};
-use std::collections::{HashMap, HashSet};
+mod build;
 
-/// The longest text that is read.
-pub(crate) const MAX_BYTES: usize = 4 << 20;
-/// Most nodes of one text, aliases written out.
-const MAX_NODES: usize = 400_000;
-/// Deepest nesting, aliases written out.
-const MAX_DEPTH: usize = 100;
-/// Most documents of one text.
-const MAX_DOCUMENTS: usize = 1_000;
+pub(crate) use build::parse;
+
+use serde_json::{Map, Number, Value};
 
 /// One node and the line it starts on.
 #[derive(Clone, Debug)]
@@ -100,7 +92,7 @@ impl Node {
     }
 
     /// Nodes and depth of the tree, or nothing when there are more nodes than allowed.
-    fn measure(&self, allowed: usize) -> Option<(usize, usize)> {
+    pub fn measure(&self, allowed: usize) -> Option<(usize, usize)> {
         let mut sum = (1, 1);
         let mut add = |node: &Self| -> Option<()> {
             let (nodes, depth) = node.measure(allowed.checked_sub(sum.0)?)?;
@@ -171,212 +163,48 @@ fn float(text: &str) -> Option<Number> {
         .flatten()
 }
 
-/// Reads the documents of a text.
-pub(crate) fn parse(text: &str) -> Result<Vec<Node>, Error> {
-    if text.len() > MAX_BYTES {
-        return Err(Error::TooLarge {
-            limit: "4 MiB of text",
-        });
-    }
-    let mut options = granit_parser::options! {
-        // Talos's parser refuses %YAML 1.2, and no configuration needs %TAG.
-        disallow_directives: true,
-        flow_nesting_limit: MAX_DEPTH,
-        block_nesting_limit: MAX_DEPTH,
-    };
-    options.set_emit_comments(false);
-    let mut builder = Builder::default();
-    for next in Parser::new_from_str_with_options(text, options) {
-        // The parser's own words may repeat the text, which may be secret.
-        let (event, span) = next.map_err(|fault| Error::NotYaml {
-            line: fault.marker().line(),
-        })?;
-        builder.take(event, span.start.line())?;
-    }
-    Ok(builder.documents)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Collects the parser's events into trees without recursion.
-#[derive(Default)]
-struct Builder {
-    documents: Vec<Node>,
-    open: Vec<Open>,
-    anchors: HashMap<usize, Node>,
-    nodes: usize,
-}
-
-/// A list or map whose end was not seen yet; in a map, the key whose value comes next.
-struct Open {
-    anchor: usize,
-    node: Node,
-    key: Option<Key>,
-    merges: Vec<Node>,
-}
-
-struct Key {
-    text: String,
-    line: usize,
-    /// Whether it is the merge key `<<`.
-    merge: bool,
-}
-
-impl Builder {
-    fn take(&mut self, event: Event<'_>, line: usize) -> Result<(), Error> {
-        match event {
-            Event::DocumentStart(..) => self.anchors.clear(),
-            Event::Scalar(text, style, anchor, tag) => {
-                let plain = plain(style, tag.as_deref(), line)?;
-                let text = text.into_owned();
-                let node = Node {
-                    line,
-                    data: Data::Scalar { text, plain },
-                };
-                self.complete(node, anchor)?;
-            }
-            Event::SequenceStart(_, anchor, tag) => {
-                collection(tag.as_deref(), "seq", line)?;
-                self.open(Data::List(Vec::new()), anchor, line)?;
-            }
-            Event::MappingStart(_, anchor, tag) => {
-                collection(tag.as_deref(), "map", line)?;
-                self.open(Data::Map(Vec::new()), anchor, line)?;
-            }
-            Event::SequenceEnd | Event::MappingEnd => {
-                if let Some(mut done) = self.open.pop() {
-                    if let Data::Map(entries) = &mut done.node.data {
-                        unique(entries)?;
-                        for merged in done.merges {
-                            merge_key(entries, merged)?;
-                        }
-                    }
-                    self.nodes -= 1; // counted again as a value
-                    self.complete(done.node, done.anchor)?;
-                }
-            }
-            Event::Alias(id) => {
-                // An anchor that is not complete yet holds this alias: a tree without end.
-                let target = self.anchors.get(&id).ok_or(Error::NotYaml { line })?;
-                let (nodes, depth) = target
-                    .measure(MAX_NODES.saturating_sub(self.nodes))
-                    .ok_or(Error::TooManyNodes { line })?;
-                if depth + self.open.len() > MAX_DEPTH {
-                    return Err(Error::TooDeep { line });
-                }
-                let node = target.clone();
-                self.nodes += nodes - 1;
-                self.complete(node, 0)?;
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn count(&mut self, line: usize) -> Result<(), Error> {
-        self.nodes += 1;
-        if self.nodes > MAX_NODES {
-            return Err(Error::TooManyNodes { line });
-        }
-        Ok(())
-    }
-
-    fn open(&mut self, data: Data, anchor: usize, line: usize) -> Result<(), Error> {
-        self.count(line)?;
-        if self.open.len() >= MAX_DEPTH {
-            return Err(Error::TooDeep { line });
-        }
-        self.open.push(Open {
-            anchor,
-            node: Node { line, data },
-            key: None,
-            merges: Vec::new(),
-        });
-        Ok(())
-    }
-
-    /// Puts a complete node where it belongs: into the list or map that is open, or among the documents.
-    fn complete(&mut self, node: Node, anchor: usize) -> Result<(), Error> {
-        let line = node.line;
-        self.count(line)?;
-        if anchor > 0 {
-            self.anchors.insert(anchor, node.clone());
-        }
-        let Some(parent) = self.open.last_mut() else {
-            if self.documents.len() >= MAX_DOCUMENTS {
-                return Err(Error::TooLarge {
-                    limit: "1000 documents",
-                });
-            }
-            self.documents.push(node);
-            return Ok(());
-        };
-        match (&mut parent.node.data, parent.key.take()) {
-            (Data::List(items), _) => items.push(node),
-            (Data::Map(_), None) => parent.key = Some(key(node)?),
-            (Data::Map(_), Some(key)) if key.merge => parent.merges.push(node),
-            (Data::Map(entries), Some(key)) => {
-                let line = key.line; // where a person looks for the field
-                entries.push((key.text, Node { line, ..node }));
-            }
-            (Data::Scalar { .. }, _) => {}
-        }
-        Ok(())
-    }
-}
-
-fn key(node: Node) -> Result<Key, Error> {
-    let line = node.line;
-    match node.data {
-        Data::Scalar { text, plain } => Ok(Key {
-            merge: plain && text == "<<",
-            text,
-            line,
-        }),
-        _ => Err(Error::KeyNotText { line }),
-    }
-}
-
-fn unique(entries: &[(String, Node)]) -> Result<(), Error> {
-    let mut seen = HashSet::new();
-    match entries.iter().find(|(key, _)| !seen.insert(key)) {
-        Some((_, node)) => Err(Error::KeyTwice { line: node.line }),
-        None => Ok(()),
-    }
-}
-
-/// `<<: *defaults` gives the keys that the map does not have itself.
-fn merge_key(entries: &mut Vec<(String, Node)>, node: Node) -> Result<(), Error> {
-    let line = node.line;
-    let maps = match node.data {
-        Data::Map(_) => vec![node],
-        Data::List(items) => items,
-        Data::Scalar { .. } => return Err(Error::NotYaml { line }),
-    };
-    for map in maps {
-        let Data::Map(merged) = map.data else {
-            return Err(Error::NotYaml { line });
-        };
-        for (key, value) in merged {
-            if !entries.iter().any(|(name, _)| *name == key) {
-                entries.push((key, value));
-            }
+    /// As go-yaml reads plain scalars, booleans and octal numbers above all.
+    #[test]
+    fn plain_scalars_are_what_go_makes_of_them() {
+        for (text, want) in [
+            ("yes", Resolved::Text),
+            ("on", Resolved::Text),
+            ("True", Resolved::Bool(true)),
+            ("tRue", Resolved::Text),
+            ("~", Resolved::Null),
+            ("", Resolved::Null),
+            ("0644", Resolved::Number(420.into())),
+            ("0o644", Resolved::Number(420.into())),
+            ("0x1F", Resolved::Number(31.into())),
+            ("0b101", Resolved::Number(5.into())),
+            ("-0x10", Resolved::Number((-16).into())),
+            ("089", Resolved::Number(Number::from_f64(89.0).unwrap())),
+            ("1_000", Resolved::Number(1000.into())),
+            ("+5", Resolved::Number(5.into())),
+            ("18446744073709551615", Resolved::Number(u64::MAX.into())),
+            ("1.5", Resolved::Number(Number::from_f64(1.5).unwrap())),
+            (".5", Resolved::Number(Number::from_f64(0.5).unwrap())),
+            ("1e3", Resolved::Number(Number::from_f64(1000.0).unwrap())),
+            ("1:30", Resolved::Text),
+            ("1.2.3", Resolved::Text),
+            ("10.0.0.1", Resolved::Text),
+            ("--5", Resolved::Text),
+            ("-", Resolved::Text),
+            (".", Resolved::Text),
+            ("2026-11-30", Resolved::Text),
+        ] {
+            assert_eq!(resolve(text), want, "{text}");
         }
     }
-    Ok(())
-}
 
-/// Whether a scalar is read by its looks. Quotes and `!!str` make it text; the other tags of YAML's core would only say
-/// again what it looks like, and any further one (`!!binary`, one's own) is refused: no field of a configuration needs it.
-fn plain(style: ScalarStyle, tag: Option<&Tag>, line: usize) -> Result<bool, Error> {
-    match tag {
-        None => Ok(style == ScalarStyle::Plain),
-        Some(tag) if tag.core_suffix() == Some("str") => Ok(false),
-        Some(_) => Err(Error::Tag { line }),
-    }
-}
-
-fn collection(tag: Option<&Tag>, expected: &str, line: usize) -> Result<(), Error> {
-    match tag {
-        Some(tag) if tag.core_suffix() != Some(expected) => Err(Error::Tag { line }),
-        _ => Ok(()),
+    #[test]
+    fn merge_keys_give_what_is_not_there() {
+        let nodes = parse("a: &a {x: 1, y: 2}\nb: {y: 3, <<: *a}\n").unwrap();
+        let value = nodes[0].to_value();
+        assert_eq!(value["b"], serde_json::json!({"x": 1, "y": 3}));
     }
 }

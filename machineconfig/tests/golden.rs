@@ -1,5 +1,11 @@
 //! `golden/patches`: base, patch, and what Talos's own patcher made of them (FAULTS 27).
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the lints take helpers of tests for the product"
+)]
+
 use ichor_machineconfig::{Config, Error, Patch};
 use std::path::{Path, PathBuf};
 
@@ -54,7 +60,7 @@ fn refusals_say_what_and_where() {
             "unknown-kind",
             "Talos has no document of kind \"NoSuchConfig\"",
         ),
-        ("bad-yaml", "line 2 is not YAML"),
+        ("bad-yaml", "line 1 is not YAML"),
         (
             "json6902-multidoc",
             "can only change a configuration of one document, and this one has",

@@ -17,7 +17,7 @@ fi
 # File names go into the hash as well as contents; tests do not, they are not in the binary.
 hash=$(cd "$sources" && {
 	go env GOVERSION GOOS GOARCH
-	find . -name '*.go' ! -name '*_test.go' -o -name go.mod -o -name go.sum | LC_ALL=C sort | xargs sha256sum
+	find . -name '*.go' ! -name '*_test.go' -o -name go.mod -o -name go.sum -o -name '*.json' | LC_ALL=C sort | xargs sha256sum
 } | sha256sum | cut -c1-16)
 
 folder=$root/target/$name

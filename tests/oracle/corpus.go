@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,7 +25,8 @@ type patchCase struct {
 func corpus(_ context.Context, args []string) (any, error) {
 	set := newFlags("corpus")
 	seed := set.Uint64("seed", 1, "the same seed gives the same patches")
-	rounds := set.Int("rounds", 2, "how often each field of each kind is tried")
+	rounds := set.Int("rounds", 1, "how often each field of each kind is tried")
+	bases := set.String("bases", "", "files with whole configurations to patch as well, separated by commas")
 
 	if err := set.parse(args); err != nil {
 		return nil, err
@@ -50,6 +52,15 @@ func corpus(_ context.Context, args []string) (any, error) {
 	}
 
 	g.written()
+
+	for _, file := range splitWords(*bases) {
+		base, err := readInput(file)
+		if err != nil {
+			return nil, err
+		}
+
+		g.whole(filepath.Base(file), string(base))
+	}
 
 	// A base that Talos itself does not read says nothing about patches.
 	g.cases = slices.DeleteFunc(g.cases, func(c patchCase) bool { return readConfig(c.Base).Error != "" })
@@ -231,30 +242,14 @@ func (g *generator) mixtures() {
 				continue
 			}
 
-			identity := map[string]any{}
-
 			if g.Kinds[kind].Named {
-				identity["name"] = name
 				seen[kind+name] = true
 			} else {
 				seen[kind] = true
 			}
 
-			build := func() map[string]any {
-				fields, _ := g.value(g.Kinds[kind].Type, 4).(map[string]any)
-				delete(fields, "version")
-				maps.Copy(fields, identity)
-				fields = madeDocument(kind, fields)
-
-				if kind != v1alpha1.Version {
-					fields["kind"], fields["apiVersion"] = kind, "v1alpha1"
-				}
-
-				return fields
-			}
-
 			if g.IntN(3) > 0 {
-				base = append(base, build())
+				base = append(base, g.any(kind, name))
 			}
 
 			switch g.IntN(6) {
@@ -262,7 +257,7 @@ func (g *generator) mixtures() {
 				patch = append(patch, madeDocument(kind, map[string]any{"name": name, "$patch": "delete"}))
 			case 1: // this document stays
 			default:
-				patch = append(patch, build())
+				patch = append(patch, g.any(kind, name))
 			}
 		}
 
@@ -276,6 +271,37 @@ func (g *generator) mixtures() {
 
 		g.add(fmt.Sprintf("mixture %d", i), base, patch)
 	}
+}
+
+// whole patches a whole configuration: its main document, and others with the names it may have.
+func (g *generator) whole(name, base string) {
+	kinds := slices.Sorted(maps.Keys(g.Kinds))
+
+	for i := range 60 {
+		patch := []map[string]any{g.any(v1alpha1.Version, "one")}
+
+		if i%3 == 0 {
+			patch = append(patch, g.any(kinds[g.IntN(len(kinds))], []string{"EPHEMERAL", "eth0"}[g.IntN(2)]))
+		}
+
+		g.add(fmt.Sprintf("%s %d", name, i), base, patch)
+	}
+}
+
+// any makes up a document of a kind.
+func (g *generator) any(kind, name string) map[string]any {
+	fields, _ := g.value(g.Kinds[kind].Type, 4).(map[string]any)
+	delete(fields, "version")
+
+	if g.Kinds[kind].Named {
+		fields["name"] = name
+	}
+
+	if kind == v1alpha1.Version {
+		return fields
+	}
+
+	return madeDocument(kind, fields)
 }
 
 // operations are JSON patches of one document.
@@ -331,226 +357,5 @@ func (g *generator) operations() {
 		}
 
 		g.add(fmt.Sprintf("operations %d", i), base, patch)
-	}
-}
-
-// value makes up a value of a type, no deeper than given.
-func (g *generator) value(notation string, depth int) any {
-	if inner, ok := strings.CutPrefix(notation, "*"); ok {
-		return g.value(inner, depth)
-	}
-
-	if inner, ok := strings.CutPrefix(notation, "map[]"); ok {
-		return g.mapOf(func() any { return g.value(inner, depth-1) })
-	}
-
-	if inner, ok := strings.CutPrefix(notation, "[]"); ok {
-		return g.listOf(inner, depth)
-	}
-
-	if list, ok := g.Lists[notation]; ok {
-		return g.listOf(list.Of, depth)
-	}
-
-	if names, ok := g.Enums[notation]; ok {
-		return names[g.IntN(len(names))]
-	}
-
-	if fields, ok := g.Structs[notation]; ok {
-		made := map[string]any{}
-
-		for _, key := range slices.Sorted(maps.Keys(fields)) {
-			if key != "kind" && key != "apiVersion" && (depth > 0 && g.IntN(3) == 0 || slices.Contains([]string{"name", "interface", "mountPath", "image", "vlanId"}, key)) {
-				made[key] = g.value(strings.TrimSuffix(fields[key], " replace"), depth-1)
-			}
-		}
-
-		return made
-	}
-
-	if fields, ok := strings.CutPrefix(notation, "pem "); ok {
-		made := map[string]any{}
-
-		for _, key := range strings.Fields(fields) {
-			if g.IntN(3) > 0 {
-				made[key] = g.value("bytes", 0)
-			}
-		}
-
-		return made
-	}
-
-	choices, ok := samples[notation]
-	if !ok {
-		if strings.HasPrefix(notation, "int") || strings.HasPrefix(notation, "uint") {
-			choices = []any{0, 1, 7, 100}
-		} else {
-			panic("no sample of " + notation)
-		}
-	}
-
-	return choices[g.IntN(len(choices))]
-}
-
-func (g *generator) listOf(of string, depth int) any {
-	list := []any{}
-
-	for range g.IntN(3) + min(depth, 1) {
-		list = append(list, g.value(of, depth-1))
-	}
-
-	return list
-}
-
-func (g *generator) mapOf(value func() any) any {
-	made := map[string]any{}
-
-	for _, key := range []string{"a", "b", "c.d/e"} {
-		if g.IntN(2) == 0 {
-			made[key] = value()
-		}
-	}
-
-	return made
-}
-
-// samples are values of the types that are written as one scalar or as a map of anything.
-var samples = map[string][]any{
-	"string":      {"a", "b", "", "yes", "1.10", "0644", " x ", "multi\nline\n", "~", "ä"},
-	"trimmed":     {"\n\nx\n", "y", ""},
-	"bool":        {true, false},
-	"float64":     {0, 1, 2.5},
-	"any":         {"a", 1, true, []any{1}, map[string]any{"a": "b"}},
-	"duration":    {"1h", "0s", "1m30s", "1.5s", "300ms", "-2h45m", 0},
-	"bytes":       {"YQ==", "Yg==", ""},
-	"url":         {"https://a:6443", "https://b.example/path?x=y", "tcp://10.0.0.1:514", "https://c/", ""},
-	"args":        {map[string]any{"x": "1"}, map[string]any{"x": "2", "y": ""}, map[string]any{}},
-	"disksize":    {"10GB", "1.5 GiB", 1000, "2000", "123456"},
-	"diskmatcher": {">= 10GB", "<1TB", "4GB", "== 100"},
-	"size":        {"10GiB", "50%", "1.5GB", "", "-2GB"},
-	"bytesize":    {"10GiB", "", "100MB"},
-	"percentage":  {"50%"},
-	"portrange":   {80, "1000-2000", "443-443"},
-	"prefix":      {"10.0.0.0/8", "192.168.1.5/24", "fd00::/64", "2001:DB8::/32"},
-	"address":     {"10.0.0.1", "fd00::1", "fe80::1%eth0", ""},
-	"addressport": {"10.0.0.1:51820", "[fd00::1]:80"},
-	"hardwareaddress": {
-		"52:54:00:00:00:01", "525400000002", "AA:bb:cc:00:11:22",
-	},
-	"cel": {"true", "disk.size > 10u * GiB", ""},
-	"object": {
-		map[string]any{"a": "x"},
-		map[string]any{"a": "y", "b": 1, "c": []any{1, "z"}, "d": map[string]any{"e": true}},
-		map[string]any{"a": 5},
-		map[string]any{"b": 0, "c": []any{}, "d": map[string]any{"e": false, "f": 1.5}},
-		map[string]any{},
-	},
-}
-
-// nothing is something that says little: null, or what is empty in the type.
-func (g *generator) nothing(notation string) any {
-	notation = strings.TrimPrefix(notation, "*")
-
-	switch {
-	case g.IntN(3) == 0:
-		return nil
-	case strings.HasPrefix(notation, "[]"), g.Lists[notation].Of != "":
-		return []any{}
-	case strings.HasPrefix(notation, "map"), g.Structs[notation] != nil, notation == "object", notation == "args":
-		return map[string]any{}
-	case notation == "bool":
-		return false
-	case strings.Contains(notation, "int"):
-		return 0
-	default:
-		return ""
-	}
-}
-
-// wrong is a value that few types take.
-func (g *generator) wrong() any {
-	return []any{
-		[]any{map[string]any{"nonsense": 1}}, map[string]any{"nonsense": "x"}, "nonsense", 5, -1, 1.5, true, "1h", []any{[]any{}},
-		[]any{"x"}, 70000,
-	}[g.IntN(11)]
-}
-
-// written are cases that were thought of, not made up.
-func (g *generator) written() {
-	worker := madeDocument(v1alpha1.Version, nil)
-	link := "apiVersion: v1alpha1\nkind: LinkConfig\nname: eth0\n"
-
-	patches := map[string]string{
-		"empty":                    "",
-		"only a comment":           "# nothing\n",
-		"only null":                "---\n~\n",
-		"an empty map":             "{}\n",
-		"an empty list":            "[]\n",
-		"only a version":           "version: v1alpha1\n",
-		"version and nonsense":     "version: v1alpha1\nfoo: 1\n",
-		"a version without a kind": "apiVersion: v1alpha1\nfoo: 1\n",
-		"a kind without a version": "kind: HostnameConfig\nhostname: a\n",
-		"another version":          "apiVersion: v2\nkind: HostnameConfig\n",
-		"a list of nothing":        "- 1\n",
-		"a scalar":                 "hello\n",
-		"a key twice":              "machine:\n  token: a\n  token: b\n",
-		"aliases":                  "machine:\n  sysctls: &x {a: b}\n  sysfs: *x\n",
-		"merge key":                "machine:\n  sysctls: &x {a: b, c: d}\n  sysfs: {<<: *x, a: e}\n",
-		"unquoted text":            "machine:\n  sysctls: {a: 1, b: 1.10, c: yes, d: 0644, e: 2020-01-01, f: ~, g: 1_000}\n",
-		"words for booleans":       "debug: yes\npersist: off\n",
-		"quoted boolean":           "debug: \"true\"\n",
-		"quoted word":              "debug: \"yes\"\n",
-		"quoted number":            "cluster: {controlPlane: {localAPIServerPort: \"6443\"}}\n",
-		"octal":                    "machine: {files: [{path: /var/x, permissions: 0644, op: create, content: x}]}\n",
-		"octal of YAML 1.2":        "machine: {files: [{path: /var/x, permissions: 0o644, op: create, content: x}]}\n",
-		"hexadecimal":              "cluster: {controlPlane: {localAPIServerPort: 0x10}}\n",
-		"whole float":              "cluster: {controlPlane: {localAPIServerPort: 5.0}}\n",
-		"float":                    "cluster: {controlPlane: {localAPIServerPort: 5.5}}\n",
-		"arguments as lists":       "cluster: {apiServer: {extraArgs: {a: [x, y]}}}\n",
-		"arguments as maps":        "cluster: {apiServer: {extraArgs: {a: {x: y}}}}\n",
-		"null in a list":           "machine: {certSANs: [~, a]}\n",
-		"null in a map":            "machine: {sysctls: {a: ~}}\n",
-		"empty document first":     "---\n---\nmachine: {token: a}\n",
-		"comment before":           "# why\nmachine: {token: a}\n",
-		"delete the main document": "$patch: delete\n",
-		"delete main by version":   "version: v1alpha1\n$patch: delete\n",
-		"delete without a version": "kind: LinkConfig\nname: eth0\n$patch: delete\n",
-		"delete in an item":        "machine: {network: {interfaces: [{interface: eth0, routes: {$patch: delete}}]}}\n",
-		"delete without a key":     "machine: {network: {interfaces: [{$patch: delete}]}}\n",
-		"delete and set":           "machine: {kubelet: {$patch: delete}, certSANs: [a]}\n",
-		"set and delete below":     "machine: {sysctls: {a: {$patch: delete}, b: x}}\n",
-		"delete below nothing":     "machine: {network: {hostname: {$patch: delete}}}\n",
-		"another $patch":           "machine: {kubelet: {$patch: replace}}\n",
-		"delete unknown field":     "machine: {kubelett: {$patch: delete}}\n",
-		"delete a named one":       link + "$patch: delete\n",
-		"delete by another name":   "apiVersion: v1alpha1\nkind: LinkConfig\nname: eth1\n$patch: delete\n",
-		"delete without a name":    "apiVersion: v1alpha1\nkind: LinkConfig\n$patch: delete\n",
-		"delete an unknown kind":   "apiVersion: v1alpha1\nkind: NoSuchConfig\n$patch: delete\n",
-		"delete and write anew":    link + "$patch: delete\n---\n" + link + "mtu: 9000\n",
-		"conflict":                 "apiVersion: v1alpha1\nkind: DummyLinkConfig\nname: eth0\n",
-		"only with others":         link + "mtu: 1400\nup: true\n",
-		"JSON":                     `{"machine": {"token": "a"}}`,
-		"JSON in tabs":             "{\n\t\"machine\": {\n\t\t\"token\": \"a\"\n\t}\n}\n",
-		"certificate only":         "machine: {ca: {crt: YQ==}}\n",
-		"certificate no base64":    "machine: {ca: {crt: '***'}}\n",
-		"extra whitespace":         "\n\n  \nmachine:   \n   token:    a   \n\n",
-		"Windows line ends":        "machine:\r\n  token: a\r\n",
-		"byte order mark":          "\ufeffmachine:\n  token: a\n",
-		"tag":                      "machine: {token: !!str 5}\n",
-		"document end":             "machine: {token: a}\n...\n",
-		"directive":                "%YAML 1.2\n---\nmachine: {token: a}\n",
-		"long key":                 "machine: {sysctls: {" + strings.Repeat("k", 900) + ": v}}\n",
-		"deep":                     "machine: {kubelet: {extraConfig: " + strings.Repeat("{a: ", 60) + "1" + strings.Repeat("}", 60) + "}}\n",
-	}
-
-	for _, name := range slices.Sorted(maps.Keys(patches)) {
-		patch := patches[name]
-
-		g.add("written: "+name, []map[string]any{worker, {"apiVersion": "v1alpha1", "kind": "LinkConfig", "name": "eth0"}}, patch)
-		g.add("written, on one document: "+name, madeDocument(v1alpha1.Version, map[string]any{"machine": map[string]any{
-			"type": "worker", "ca": map[string]any{"crt": "Yg==", "key": "Yw=="}, "sysctls": map[string]any{"a": "b"},
-			"kubelet": map[string]any{"image": "i"},
-			"network": map[string]any{"interfaces": []any{map[string]any{"interface": "eth0"}}},
-		}}), patch)
 	}
 }

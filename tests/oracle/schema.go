@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding"
@@ -17,11 +16,6 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/configloader"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 )
-
-// newerSchema is the structure of the documents of Talos 1.14, whose own types are not published yet.
-//
-//go:embed config-v1.14.schema.json
-var newerSchema []byte
 
 // table is what Ichor's own patcher has to know of Talos's documents: which fields a struct has, of which type, and
 // how two values of it merge. It is facts, not code; the crate ichor-machineconfig carries it as data.
@@ -87,12 +81,6 @@ var leaves = map[string]string{
 
 // trimmed are texts that Talos cuts at the start as it reads them.
 var trimmed = map[string]string{"v1alpha1.ClusterInlineManifest.contents": "trimmed"}
-
-// newerFields are new forms of old fields; they are taken to merge as the old ones do.
-var newerFields = map[string]string{
-	"k8s.KubeNetworkConfigV1Alpha1.podSubnets":     "[]string replace",
-	"k8s.KubeNetworkConfigV1Alpha1.serviceSubnets": "[]string replace",
-}
 
 func schema(_ context.Context, args []string) (any, error) {
 	if err := newFlags("schema").parse(args); err != nil {
@@ -374,105 +362,4 @@ func enumNames(t reflect.Type) []string {
 	}
 
 	return names
-}
-
-// jsonSchema is the little of JSON Schema that the newer structure uses.
-type jsonSchema struct {
-	Ref        string                `json:"$ref"`
-	Defs       map[string]jsonSchema `json:"$defs"`
-	OneOf      []jsonSchema          `json:"oneOf"`
-	Type       string                `json:"type"`
-	Enum       []string              `json:"enum"`
-	Items      *jsonSchema           `json:"items"`
-	Properties map[string]jsonSchema `json:"properties"`
-	Pattern    map[string]jsonSchema `json:"patternProperties"`
-	Additional json.RawMessage       `json:"additionalProperties"`
-}
-
-func (s jsonSchema) name() string { return strings.TrimPrefix(s.Ref, "#/$defs/") }
-
-// kind adds one kind of the newer schema, or to one that is published the fields that are new.
-func (d *dumper) kind(name string, all jsonSchema) error {
-	definition := all.Defs[name]
-	kinds := definition.Properties["kind"].Enum
-
-	if len(kinds) != 1 { // the legacy document
-		return nil
-	}
-
-	if _, published := d.Kinds[kinds[0]]; !published {
-		_, named := definition.Properties["name"]
-		d.Kinds[kinds[0]] = kindEntry{Type: name, Named: named}
-	}
-
-	return d.newer(name, all)
-}
-
-// newer adds the fields of a struct that are missing, and what they lead to.
-func (d *dumper) newer(name string, all jsonSchema) error {
-	fields := d.Structs[name]
-	if fields == nil {
-		fields = map[string]string{}
-		d.Structs[name] = fields
-	}
-
-	for field, definition := range all.Defs[name].Properties {
-		if definition.Ref != "" && strings.Contains(fields[field], definition.name()) {
-			if err := d.newer(definition.name(), all); err != nil {
-				return err
-			}
-		}
-
-		if fields[field] != "" {
-			continue
-		}
-
-		fields[field] = "any" // what it leads to may lead back here
-
-		notation, err := d.newerType(name+"."+field, definition, all)
-		if err != nil {
-			return err
-		}
-
-		fields[field] = notation
-	}
-
-	return nil
-}
-
-// newerType writes a type of JSON Schema in the table's notation. Whether Go has a pointer there is not known: booleans
-// are taken for one, so that a patch that does not name them leaves them alone.
-func (d *dumper) newerType(path string, s jsonSchema, all jsonSchema) (string, error) {
-	if notation, ok := newerFields[path]; ok {
-		return notation, nil
-	}
-
-	switch {
-	case s.Ref != "":
-		return "*" + s.name(), d.newer(s.name(), all)
-	case s.Type == "boolean":
-		return "*bool", nil
-	case s.Type == "integer":
-		return "int64", nil
-	case s.Type == "string" || s.Enum != nil:
-		return "string", nil
-	case s.Type == "array" && s.Items != nil:
-		inner, err := d.newerType(path+"[]", *s.Items, all)
-
-		return "[]" + strings.TrimPrefix(inner, "*"), err
-	case s.Type == "object" && s.Properties != nil:
-		all.Defs[path] = s
-
-		return "*" + path, d.newer(path, all)
-	case s.Type == "object" && s.Pattern != nil:
-		inner, err := d.newerType(path+"{}", s.Pattern[".*"], all)
-
-		return "map[]" + inner, err
-	case s.Type == "object" && bytes.Contains(s.Additional, []byte("oneOf")):
-		return "args", nil
-	case s.Type == "object":
-		return "object", nil
-	default:
-		return "any", nil
-	}
 }

@@ -1,0 +1,92 @@
+//! What a text may cost: size, depth, documents, and aliases that grow.
+
+use ichor_machineconfig::{Config, Error, Patch, sample};
+use std::fmt::Write;
+
+/// What a patch of this text, and a configuration, are refused for.
+fn refused(text: &str) -> Option<Error> {
+    let patch = Patch::parse(text).err();
+    assert_eq!(patch, Config::parse(text).err());
+    patch
+}
+
+#[test]
+fn aliases_of_aliases_are_refused() {
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..12 {
+        let below = level - 1;
+        let _ = writeln!(
+            bomb,
+            "a{level}: &a{level} [{}]",
+            vec![format!("*a{below}"); 9].join(", ")
+        );
+    }
+    assert!(matches!(refused(&bomb), Some(Error::TooManyNodes { .. })));
+}
+
+#[test]
+fn an_alias_inside_its_own_anchor_is_refused() {
+    assert!(matches!(
+        refused("machine: &a {sysctls: *a}\n"),
+        Some(Error::NotYaml { .. })
+    ));
+}
+
+#[test]
+fn depth_is_bounded_also_through_aliases() {
+    let brackets = "[".repeat(10_000);
+    assert!(matches!(
+        refused(&brackets),
+        Some(Error::NotYaml { .. } | Error::TooDeep { .. })
+    ));
+    let mut chain = "a0: &a0 {x: y}\n".to_owned();
+    for level in 1..200 {
+        let _ = writeln!(chain, "a{level}: &a{level} {{x: *a{}}}", level - 1);
+    }
+    assert!(matches!(refused(&chain), Some(Error::TooDeep { .. })));
+}
+
+#[test]
+fn size_and_number_of_documents_are_bounded() {
+    let long = format!("machine: {{token: {}}}", "x".repeat(5 << 20));
+    assert!(matches!(refused(&long), Some(Error::TooLarge { .. })));
+    let many = "apiVersion: v1alpha1\nkind: LinkConfig\n---\n".repeat(1_001);
+    assert!(matches!(refused(&many), Some(Error::TooLarge { .. })));
+}
+
+/// DESIGN section 7: a configuration of 80,000 lines is read and patched.
+#[test]
+fn a_long_configuration_is_read_and_patched() {
+    let mut text = "machine:\n  sysctls:\n".to_owned();
+    for line in 0..80_000 {
+        let _ = writeln!(text, "    net.x{line}: \"{line}\"");
+    }
+    let config = Config::parse(&text).unwrap();
+    let patch = Patch::parse("machine: {sysctls: {net.x5: changed}}").unwrap();
+    let patched = patch.apply(&config).unwrap();
+    let sysctls = &patched.documents()[0].value()["machine"]["sysctls"];
+    assert_eq!(sysctls["net.x5"], "changed");
+    assert_eq!(sysctls["net.x79999"], "79999");
+}
+
+#[test]
+fn samples_are_there_for_every_contract_and_no_other() {
+    for minor in 9..=14 {
+        for control_plane in [true, false] {
+            let config = sample(&format!("v1.{minor}"), control_plane).unwrap();
+            assert!(sample(&format!("v1.{minor}.3"), control_plane).is_some());
+            assert!(!config.to_yaml().contains("PRIVATE"), "v1.{minor}");
+        }
+    }
+    for other in [
+        "v1.8",
+        "v1.15",
+        "v2.9",
+        "",
+        "v1",
+        "1.x",
+        "v1.99999999999999999999",
+    ] {
+        assert!(sample(other, true).is_none(), "{other}");
+    }
+}
