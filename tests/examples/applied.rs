@@ -105,22 +105,42 @@ async fn explained(ground: &Ground) -> Result<()> {
     Ok(())
 }
 
-/// DESIGN section 18, decision 11: a second reclaim of an address or UUID is found by a field selector.
+/// What admission asks for a few objects instead of all, such as a second reclaim of an address or UUID (DESIGN section 18,
+/// decision 11).
 async fn selected(ground: &Ground) -> Result<()> {
-    for (selector, found) in [
+    for (kind, selector, found) in [
+        ("mr", "spec.address=10.5.0.19", "old-worker-9"),
         (
-            "spec.address=10.5.0.19",
-            "machinereclaim.ichor.maesh.dev/old-worker-9",
+            "mr",
+            "spec.confirmUUID=4c4c4544-0042-3510-8052-b4c04f463133",
+            "",
         ),
-        ("spec.confirmUUID=4c4c4544-0042-3510-8052-b4c04f463133", ""),
+        (
+            "tm",
+            "spec.hostname=worker-7",
+            "4c4c4544-0042-3510-8052-b4c04f463137",
+        ),
+        (
+            "tm",
+            "spec.endpoint=10.5.1.18",
+            "4c4c4544-0042-3510-8052-b4c04f463138",
+        ),
+        ("tm", "spec.clusterRef.name=other", ""),
+        ("to", "spec.clusterRef.name=other", ""),
     ] {
-        let list = ["get", "mr", "-n", crate::ground::NAMESPACE, "-o", "name"];
         let selector = format!("--field-selector={selector}");
-        let said = ground
-            .kubectl
-            .run(&[&list[..], &[&selector]].concat())
-            .await?;
-        ensure!(said.trim() == found, "{selector}: {said}");
+        let list = [
+            "get",
+            kind,
+            "-n",
+            crate::ground::NAMESPACE,
+            "-o",
+            "name",
+            &selector,
+        ];
+        let said = ground.kubectl.run(&list).await?;
+        let name = said.trim().rsplit('/').next().unwrap_or_default();
+        ensure!(name == found, "{kind} {selector}: {said}");
     }
     Ok(())
 }
