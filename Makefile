@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 CARGO_DENY_VERSION := 0.20.2
 TOOLS := $(CURDIR)/target/tools
-GO_MODULES := tests/controlplane tests/oracle benches/peer
+GO_MODULES := tests/controlplane tests/alerts tests/oracle benches/peer
 
 .PHONY: help
 help: ## List what can be made
