@@ -16,6 +16,19 @@ rules:
 - level: Metadata
 `
 
+// admission makes the API server show webhooks a client certificate; one that does not ask for it does not notice.
+const admission = `apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: MutatingAdmissionWebhook
+  configuration: &webhooks
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: WebhookAdmissionConfiguration
+    kubeConfigFile: %s
+- name: ValidatingAdmissionWebhook
+  configuration: *webhooks
+`
+
 // controllers of kube-controller-manager that tests and demo need; none that decides about Nodes, which the Talos
 // simulator plays.
 var controllers = []string{
@@ -90,6 +103,7 @@ func (l layout) apiserver() []string {
 		"--service-account-signing-key-file=" + l.file("service-accounts.key"),
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
+		"--admission-control-config-file=" + l.file("admission.yaml"),
 		"--audit-policy-file=" + l.file("audit-policy.yaml"),
 		"--audit-log-path=" + l.file("audit.log"),
 		"--audit-log-maxsize=4096", // MB: one file holds the whole run
@@ -132,6 +146,10 @@ func (l layout) write(caCert, caKey string) (*pair, error) {
 	if err != nil {
 		return nil, err
 	}
+	webhooks, err := ca.issueClient("kube-apiserver-webhooks", "")
+	if err != nil {
+		return nil, err
+	}
 	signer, err := newKeyPEM()
 	if err != nil {
 		return nil, err
@@ -142,6 +160,8 @@ func (l layout) write(caCert, caKey string) (*pair, error) {
 		"apiserver.key":                 server.keyPEM,
 		"service-accounts.key":          signer,
 		"audit-policy.yaml":             []byte(auditPolicy),
+		"admission.yaml":                fmt.Appendf(nil, admission, l.file("webhooks.kubeconfig")),
+		"webhooks.kubeconfig":           webhookKubeconfig(webhooks),
 		"admin.kubeconfig":              l.kubeconfig(ca, admin),
 		"controller-manager.kubeconfig": l.kubeconfig(ca, manager),
 	} {
@@ -174,4 +194,17 @@ contexts:
     user: %[3]s
 current-context: ichor
 `, l.url(), encode(ca.certPEM), user.name, encode(user.certPEM), encode(user.keyPEM))
+}
+
+// webhookKubeconfig names the user of every webhook, whatever its host.
+func webhookKubeconfig(user *pair) []byte {
+	encode := base64.StdEncoding.EncodeToString
+	return fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+users:
+- name: "*"
+  user:
+    client-certificate-data: %s
+    client-key-data: %s
+`, encode(user.certPEM), encode(user.keyPEM))
 }

@@ -26,6 +26,8 @@ pub struct ControllerOptions {
     pub flags: Vec<String>,
     /// The API server it dials, where that is not the control plane itself but a proxy of the test.
     pub server: Option<String>,
+    /// Further environment variables.
+    pub env: Vec<(String, String)>,
     /// A name for its log.
     pub name: String,
 }
@@ -50,6 +52,7 @@ impl ControllerOptions {
             webhook,
             flags: flags.map(str::to_owned).to_vec(),
             server: None,
+            env: Vec::new(),
             name: "controller".to_owned(),
         }
     }
@@ -102,6 +105,7 @@ impl Controller {
                 "info,ichor=debug,ichor_talos=debug,ichor_webhook=debug",
             )
             .env("POD_NAME", &options.name)
+            .envs(options.env.iter().cloned())
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
             .stderr(file)
@@ -115,6 +119,11 @@ impl Controller {
             admin,
             log,
         })
+    }
+
+    /// Where `/readyz` and `/metrics` are.
+    pub fn admin(&self) -> SocketAddr {
+        self.admin
     }
 
     /// Waits until `/readyz` says so.

@@ -5,6 +5,7 @@
 //! Nothing here reads the KUBECONFIG it finds around it, and all traffic stays on loopback.
 
 pub mod addresses;
+pub mod balancer;
 pub mod cluster;
 pub mod control_plane;
 pub mod controller;
@@ -20,6 +21,7 @@ pub mod trap;
 pub mod wait;
 pub mod world;
 
+pub use balancer::Balancer;
 pub use cluster::{ClusterSetup, GroundCluster};
 pub use control_plane::ControlPlane;
 pub use controller::{Controller, ControllerOptions};
