@@ -1,0 +1,1 @@
+//! Admission of talosaccessrequests (DESIGN section 4).

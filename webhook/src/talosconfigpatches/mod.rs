@@ -1,0 +1,1 @@
+//! Admission of talosconfigpatches (DESIGN section 4).

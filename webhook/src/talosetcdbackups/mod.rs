@@ -1,0 +1,1 @@
+//! Admission of talosetcdbackups (DESIGN section 4).

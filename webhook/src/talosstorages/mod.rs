@@ -1,0 +1,1 @@
+//! Admission of talosstorages (DESIGN section 4).
