@@ -24,9 +24,9 @@ func release(t *testing.T, plane *planetest.Plane, args ...string) string {
 // withObjects stores one of each example, as if there had been a webhook that agreed.
 func withObjects(t *testing.T, plane *planetest.Plane) {
 	t.Helper()
-	var kept [2]string
-	for i, kind := range []string{"validatingwebhookconfiguration", "mutatingwebhookconfiguration"} {
-		kept[i] = plane.Kubectl(t, "get", kind, "ichor", "-o", "json")
+	kept := map[string]string{}
+	for _, kind := range []string{"validatingwebhookconfiguration", "mutatingwebhookconfiguration"} {
+		kept[kind] = plane.Kubectl(t, "get", kind, "ichor", "-o", "jsonpath={.webhooks}")
 		plane.Kubectl(t, "patch", kind, "ichor", "--type=json", "-p", `[{"op":"replace","path":"/webhooks","value":[]}]`)
 	}
 	// The API server forgets the webhooks a moment later.
@@ -43,8 +43,8 @@ func withObjects(t *testing.T, plane *planetest.Plane) {
 	if stored := strings.Fields(plane.Kubectl(t, "get", "ichor", "-n", "ichor-system", "-o", "name")); len(stored) < 8 {
 		t.Fatalf("stored only %v", stored)
 	}
-	for _, configuration := range kept {
-		plane.KubectlInput(t, configuration, "replace", "--force", "-f", "-")
+	for kind, webhooks := range kept {
+		plane.Kubectl(t, "patch", kind, "ichor", "--type=json", "-p", `[{"op":"replace","path":"/webhooks","value":`+webhooks+`}]`)
 	}
 }
 

@@ -74,29 +74,6 @@ func TestAppliedAgainAndAgain(t *testing.T) {
 	})
 }
 
-// kubernetes#109964, cozystack#3125: a webhook that is down stops nothing but Ichor's own objects.
-func TestWebhookDown(t *testing.T) {
-	t.Parallel()
-	plane := planetest.Start(t)
-	plane.Kubectl(t, "apply", "-k", base())
-	for _, other := range []string{
-		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default"},"spec":{"containers":[{"name":"a","image":"a"}]}}`,
-		`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}`,
-		`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"a","namespace":"ichor-system"}}`,
-		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"ichor-system"}}`,
-	} {
-		plane.KubectlInput(t, other, "apply", "-f", "-")
-	}
-	began := time.Now()
-	_, refusal, ok := plane.KubectlOutcome(t, named("one"), "create", "-f", "-")
-	if ok || !strings.Contains(refusal, `failed calling webhook "machinereclaims.mutate.ichor.maesh.dev"`) {
-		t.Errorf("created %v: %s", ok, refusal)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the refusal took %s", took)
-	}
-}
-
 // The policies hold with the webhook gone, for each way a person can be named and each way a change can be sent.
 func TestPoliciesAlone(t *testing.T) {
 	t.Parallel()
