@@ -43,25 +43,23 @@ impl Walk {
         match &mut node.data {
             Data::Scalar { .. } => Ok(false),
             Data::Map(entries) => {
-                let mut at = 0;
-                let mut deleted = false;
-                while let Some((key, value)) = entries.get_mut(at) {
+                let mut gone = Vec::with_capacity(entries.len());
+                for at in 0..entries.len() {
+                    let Some((key, value)) = entries.get_mut(at) else {
+                        break;
+                    };
                     if key == "$patch" && value.text() == Some("delete") {
                         let item = in_list.then(|| selector(entries, at)).transpose();
                         self.delete(item, node.line)?;
                         return Ok(true);
                     }
                     self.path.push(key.clone());
-                    let gone = self.node(value, false)?;
+                    gone.push(self.node(value, false)?);
                     self.path.pop();
-                    if gone {
-                        entries.remove(at);
-                        deleted = true;
-                    } else {
-                        at += 1;
-                    }
                 }
-                Ok(deleted && entries.is_empty())
+                let mut flags = gone.iter();
+                entries.retain(|_| flags.next() != Some(&true));
+                Ok(entries.is_empty() && gone.contains(&true))
             }
             Data::List(items) => {
                 let before = items.len();

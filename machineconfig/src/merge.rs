@@ -6,6 +6,7 @@ use crate::decode::below;
 use crate::schema::{self, Keyed, Leaf, Type};
 use crate::{Error, leaf};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 
 type Merged = Result<Option<Value>, Error>;
 
@@ -147,42 +148,63 @@ fn by_key(keyed: &Keyed, left: Value, right: Value, path: &str) -> Result<Value,
     let (Value::Array(mut items), Value::Array(more)) = (left, right) else {
         return Ok(Value::Null);
     };
-    // Rules that take an old one's place look for it among the old ones only, and take the last.
-    let old = items.len();
+    let mut index = Index::default();
+    for (at, item) in items.iter().enumerate() {
+        index.add(keyed, item, at);
+    }
     for new in more {
-        let found = if keyed.replace {
-            items.iter().take(old).rposition(|it| same(keyed, it, &new))
-        } else {
-            items.iter().position(|it| same(keyed, it, &new))
-        };
-        match found.and_then(|at| items.get_mut(at)) {
-            Some(old) if keyed.replace => *old = new,
-            Some(old) => {
+        let found = index.find(keyed, &items, &new);
+        match found.and_then(|at| Some((at, items.get_mut(at)?))) {
+            Some((_, old)) if keyed.replace => *old = new,
+            Some((at, old)) => {
                 let path = format!("{path}[]");
                 if let Some(merged) = merge(&keyed.of, Some(old.take()), Some(new), false, &path)? {
                     *old = merged;
                 }
+                index.add(keyed, old, at);
             }
-            None => items.push(new),
+            None => {
+                // Rules that take an old one's place look for it among the old ones only.
+                if !keyed.replace {
+                    index.add(keyed, &new, items.len());
+                }
+                items.push(new);
+            }
         }
     }
     Ok(Value::Array(items))
 }
 
-/// Whether two items have the same key: the first that the new one has.
-fn same(keyed: &Keyed, old: &Value, new: &Value) -> bool {
-    let empty = |it: &Value| it.is_null() || it.as_str() == Some("") || it.as_u64() == Some(0);
-    let single = keyed.by.len() == 1;
-    for key in &keyed.by {
-        let (old, new) = (&old[key], &new[key]);
-        if !empty(new) {
-            return old == new;
-        }
-        if single {
-            return empty(old);
+/// Where the items of a list are, by the fields that they merge by.
+#[derive(Default)]
+struct Index(HashMap<(usize, String), usize>);
+
+impl Index {
+    /// Takes an item in. Of several with the same key the first is found; of rules that are replaced, the last.
+    fn add(&mut self, keyed: &Keyed, item: &Value, at: usize) {
+        for key in keys(keyed, item) {
+            let first = self.0.entry(key).or_insert(at);
+            *first = if keyed.replace { at } else { at.min(*first) };
         }
     }
-    false
+
+    /// An item goes by the first key that it has. What was found before may have got another key since.
+    fn find(&self, keyed: &Keyed, items: &[Value], new: &Value) -> Option<usize> {
+        let key = keys(keyed, new).next()?;
+        let at = *self.0.get(&key)?;
+        let mut current = keys(keyed, items.get(at)?);
+        current.any(|it| it == key).then_some(at)
+    }
+}
+
+/// The keys of an item. The only key of its kind counts when it is empty, too.
+fn keys<'a>(keyed: &'a Keyed, item: &'a Value) -> impl Iterator<Item = (usize, String)> + 'a {
+    let empty = |it: &Value| it.is_null() || it.as_str() == Some("") || it.as_u64() == Some(0);
+    let fields = keyed.by.iter().enumerate();
+    fields.filter_map(move |(number, field)| match &item[field] {
+        value if !empty(value) => Some((number, value.to_string())),
+        _ => (keyed.by.len() == 1).then(|| (number, String::new())),
+    })
 }
 
 /// Merges values without a type. Here their own types must agree.

@@ -1,13 +1,14 @@
 //! A patch: a strategic merge patch of one or more documents, or a JSON patch (RFC 6902).
 
+mod operations;
+
 use crate::Error;
 use crate::config::{Config, Document, Id};
 use crate::delete::{self, Delete};
 use crate::merge::merge;
 use crate::schema::{self, Type};
 use crate::yaml::{self, Data, Node};
-use json_patch::{PatchOperation, ReplaceOperation};
-use serde_json::Value;
+use operations::Operations;
 
 /// A patch that was read. What it is applied to decides whether it can be.
 #[derive(Clone)]
@@ -16,7 +17,7 @@ pub struct Patch(Form);
 #[derive(Clone)]
 enum Form {
     Merge(Vec<Step>),
-    Json(Vec<PatchOperation>),
+    Json(Operations),
 }
 
 /// One step of a strategic merge patch.
@@ -39,17 +40,18 @@ impl Patch {
             },
         ] = nodes.as_slice()
         {
-            return operations(items);
+            return Ok(Self(Form::Json(Operations::read(items)?)));
         }
         let mut steps = Vec::new();
         for mut node in nodes {
-            let written = match node.data {
-                Data::Map(_) => node.clone(),
-                _ => return Err(Error::NotADocument { line: node.line }),
-            };
+            if !matches!(node.data, Data::Map(_)) {
+                return Err(Error::NotADocument { line: node.line });
+            }
+            // Which document it is about is said beside the deletes, and goes with them.
+            let id = Id::of(&node);
             let (deletes, rest) = delete::take(&mut node)?;
             for delete in deletes {
-                steps.push(Step::Delete(target(&written, &delete)?, delete));
+                steps.push(Step::Delete(target(&id, &delete, node.line)?, delete));
             }
             if rest {
                 steps.push(Step::Merge(Document::read_known(&node)?));
@@ -73,22 +75,22 @@ impl Patch {
                 }
                 Config::new(documents)
             }
-            Form::Json(operations) => apply_operations(operations, config),
+            Form::Json(operations) => operations.apply(config),
         }
     }
 }
 
 /// The document that a delete is about.
-fn target(document: &Node, delete: &Delete) -> Result<Id, Error> {
-    match Id::of(document) {
-        Ok(id) if !id.is_main() => Ok(id),
+fn target(id: &Result<Id, Error>, delete: &Delete, line: usize) -> Result<Id, Error> {
+    match id {
+        Ok(id) if !id.is_main() => Ok(id.clone()),
         // Without a kind it is the main document, which cannot be deleted whole.
         Ok(_) | Err(Error::NoKind { .. }) if delete.is_whole() => Err(Error::BadDelete {
             path: "the top of the document".to_owned(),
-            line: document.line,
+            line,
             reason: "the document with machine and cluster cannot be deleted; to delete another one, name it by apiVersion, kind and name",
         }),
-        other => other,
+        other => other.clone(),
     }
 }
 
@@ -120,56 +122,4 @@ fn take_step(step: &Step, documents: &mut Vec<Document>) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn operations(items: &[Node]) -> Result<Patch, Error> {
-    if items.is_empty() {
-        return Err(Error::EmptyPatch);
-    }
-    let numbered = items.iter().zip(1..);
-    let read = numbered.map(|(item, number)| {
-        serde_json::from_value(item.to_value()).map_err(|_| Error::BadOperation { number })
-    });
-    let operations = read.collect::<Result<_, _>>()?;
-    Ok(Patch(Form::Json(operations)))
-}
-
-fn apply_operations(operations: &[PatchOperation], config: &Config) -> Result<Config, Error> {
-    let [document] = config.documents.as_slice() else {
-        return Err(Error::JsonPatchOnDocuments {
-            documents: config.documents.len(),
-        });
-    };
-    let mut value = document.value.clone();
-    for (operation, number) in operations.iter().zip(1..) {
-        // One by one, so that the error can say which.
-        carry_out(operation, &mut value).map_err(|reason| Error::Operation {
-            number,
-            path: operation.path().to_string(),
-            reason,
-        })?;
-    }
-    let node = Node::from_value(&value);
-    Config::new(vec![Document::read_known(&node)?])
-}
-
-fn carry_out(operation: &PatchOperation, value: &mut Value) -> Result<(), &'static str> {
-    // Talos lets replace add a field to a map that is there, though RFC 6902 does not.
-    if let PatchOperation::Replace(ReplaceOperation { path, value: new }) = operation
-        && let Some((parent, field)) = path.split_back()
-        && let Ok(Value::Object(fields)) = parent.resolve_mut(value)
-    {
-        fields.insert(field.decoded().into_owned(), new.clone());
-        return Ok(());
-    }
-    json_patch::patch(value, std::slice::from_ref(operation)).map_err(|fault| match fault.kind {
-        json_patch::PatchErrorKind::TestFailed => "the value there is not the one tested for",
-        json_patch::PatchErrorKind::InvalidFromPointer => {
-            "there is nothing at the path that from names"
-        }
-        json_patch::PatchErrorKind::InvalidPointer => {
-            "there is nothing there, or what it stands in is missing; add that first, or correct the path"
-        }
-        _ => "a value cannot be moved into itself",
-    })
 }

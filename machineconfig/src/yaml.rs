@@ -3,7 +3,7 @@
 
 mod build;
 
-pub(crate) use build::parse;
+pub(crate) use build::{MAX_DEPTH, MAX_NODES, parse};
 
 use serde_json::{Map, Number, Value};
 

@@ -69,6 +69,70 @@ fn a_long_configuration_is_read_and_patched() {
     assert_eq!(sysctls["net.x79999"], "79999");
 }
 
+/// Copies of copies double what is there, and copies into themselves its depth.
+#[test]
+fn a_json_patch_cannot_grow_without_end() {
+    let base = Config::parse("machine: {kubelet: {extraConfig: {a: {b: {}}}}}").unwrap();
+    let from = "/machine/kubelet/extraConfig";
+    let double = (0..60)
+        .map(|it| format!("{{\"op\":\"copy\",\"from\":\"{from}\",\"path\":\"{from}/x{it}\"}}"));
+    let bomb = format!("[{}]", double.collect::<Vec<_>>().join(","));
+    let deep = (1..9).map(|it| {
+        let path = "/a".repeat(1 << it);
+        format!("{{\"op\":\"copy\",\"from\":\"{from}\",\"path\":\"{from}{path}\"}}")
+    });
+    let tower = format!("[{}]", deep.collect::<Vec<_>>().join(","));
+    for text in [bomb, tower] {
+        let refused = Patch::parse(&text).unwrap().apply(&base);
+        assert!(matches!(refused, Err(Error::Operation { .. })), "{text}");
+    }
+}
+
+/// Half a megabyte, which is the longest patch that is stored, of what costs most: every item against every other.
+#[test]
+fn the_longest_patches_take_no_long_time() {
+    let base = sample("v1.11", true).unwrap();
+    let many = |start: &str, item: &dyn Fn(usize) -> String, end: &str| {
+        let mut text = start.to_owned();
+        for at in 0.. {
+            let item = item(at);
+            if text.len() + item.len() + end.len() > 512 << 10 {
+                break;
+            }
+            text += &item;
+        }
+        text + end
+    };
+    for text in [
+        many(
+            "machine: {network: {interfaces: [",
+            &|at| format!("{{interface: a{at}}},"),
+            "]}}",
+        ),
+        many(
+            "machine: {sysctls: {",
+            &|at| format!("k{at}: {{$patch: delete}},"),
+            "}}",
+        ),
+        many("machine: {certSANs: [", &|_| "a,".to_owned(), "]}"),
+        many("machine: {sysctls: {", &|at| format!("k{at}: v,"), "}}"),
+        many("", &|at| format!("k{at}: {{$patch: delete}}\n"), ""),
+        many(
+            "[",
+            &|_| "{\"op\":\"add\",\"path\":\"/machine/certSANs/0\",\"value\":\"a\"},".to_owned(),
+            "{\"op\":\"test\",\"path\":\"\",\"value\":0}]",
+        ),
+        many(
+            "x: &x {",
+            &|at| format!("k{at}: v,"),
+            "}\ny: {<<: [*x, *x, *x, *x, *x], z: 1}\n",
+        ),
+    ] {
+        // Whether it can be applied does not matter here; that it ends soon does.
+        let _ = Patch::parse(&text).and_then(|patch| patch.apply(&base));
+    }
+}
+
 #[test]
 fn samples_are_there_for_every_contract_and_no_other() {
     for minor in 9..=14 {

@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 /// The longest text that is read.
 const MAX_BYTES: usize = 4 << 20;
 /// Most nodes of one text, aliases written out.
-const MAX_NODES: usize = 400_000;
+pub(crate) const MAX_NODES: usize = 400_000;
 /// Deepest nesting, aliases written out.
-const MAX_DEPTH: usize = 100;
+pub(crate) const MAX_DEPTH: usize = 100;
 /// Most documents of one text.
 const MAX_DOCUMENTS: usize = 1_000;
 
@@ -194,15 +194,16 @@ fn merge_key(entries: &mut Vec<(String, Node)>, node: Node) -> Result<(), Error>
         Data::List(items) => items,
         Data::Scalar { .. } => return Err(Error::NotYaml { line }),
     };
+    let mut seen: HashSet<String> = entries.iter().map(|(key, _)| key.clone()).collect();
     for map in maps {
         let Data::Map(merged) = map.data else {
             return Err(Error::NotYaml { line });
         };
-        for (key, value) in merged {
-            if !entries.iter().any(|(name, _)| *name == key) {
-                entries.push((key, value));
-            }
-        }
+        entries.extend(
+            merged
+                .into_iter()
+                .filter(|(key, _)| seen.insert(key.clone())),
+        );
     }
     Ok(())
 }
