@@ -188,6 +188,21 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// Every flag that the chart gives is one of the program's, whose reference is generated from it.
+func TestFlagsExist(t *testing.T) {
+	reference := string(file(t, "docs/cli.md"))
+	all := rendered(t, "--set=certManager.enabled=true,clientCA.configMap=a", "--show-only=templates/controller.yaml")
+	flags := regexp.MustCompile(`- (--[a-z-]+)=`).FindAllStringSubmatch(all, -1)
+	if len(flags) < 6 {
+		t.Errorf("only %v", flags)
+	}
+	for _, flag := range flags {
+		if !strings.Contains(reference, "      "+flag[1]+" <") {
+			t.Errorf("docs/cli.md has no %s", flag[1])
+		}
+	}
+}
+
 func file(t *testing.T, name string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(planetest.Root(), name))
