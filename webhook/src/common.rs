@@ -2,9 +2,10 @@
 
 use crate::field::FieldError;
 use crate::findings::known;
-use crate::ports::ClusterLookup;
+use crate::ports::{Access, ClusterLookup};
 use crate::request::{Change, Facts, Judged, Snapshot};
 use ichor_crds::{DECIDED_BY, LocalReference, NodeAddress, REQUESTED_BY, REQUESTED_BY_UID};
+use serde::Serialize;
 
 /// The annotations that admission writes, and nobody sets or changes by hand (DESIGN section 4, step 2):
 /// who created the object, by name and uid, and who decided about it.
@@ -102,6 +103,69 @@ pub(crate) fn canonical_address(given: &str, stored: Option<&str>) -> Option<Str
     Some(same.map_or_else(|| address.to_string(), ToOwned::to_owned))
 }
 
+/// The address of a node, and one that is dialled without `--allow-local-addresses` (DESIGN section 5).
+pub(crate) fn node_address<R: Judged>(
+    snapshot: &Snapshot<R>,
+    path: &'static str,
+    text: &str,
+) -> Option<FieldError> {
+    let why = match text.parse::<NodeAddress>() {
+        Err(error) => error.to_string(),
+        Ok(address) if address.is_local() && !snapshot.facts.allow_local_addresses => {
+            "is a loopback or link-local address, which the controller does not dial without --allow-local-addresses".to_owned()
+        }
+        Ok(_) => return None,
+    };
+    Some(FieldError::invalid(path, text, why))
+}
+
+/// The seconds of a duration such as 8h30m, where it is one.
+pub(crate) fn seconds(text: &str) -> Option<u64> {
+    let (mut total, mut rest) = (0_u64, text);
+    for (unit, factor) in [('h', 3600), ('m', 60), ('s', 1)] {
+        if let Some((number, after)) = rest.split_once(unit) {
+            total = total.checked_add(number.parse::<u64>().ok()?.checked_mul(factor)?)?;
+            rest = after;
+        }
+    }
+    (rest.is_empty() && !text.is_empty()).then_some(total)
+}
+
+/// A reference to the cluster that never changes after creation.
+pub(crate) fn fixed_cluster<R: Judged>(
+    now: Option<&LocalReference>,
+    was: Option<&LocalReference>,
+) -> Vec<FieldError> {
+    if was.is_none() || now == was {
+        return Vec::new();
+    }
+    let why = format!("cannot change after creation; create another {}", R::KIND);
+    vec![FieldError::forbidden("spec.clusterRef", why)]
+}
+
+/// An enum of the API as it is written in an object.
+pub(crate) fn written<T: Serialize>(value: &T) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// A Secret that the controller will read for the caller: who may not `get` it does not have it used for
+/// them, and does not learn whether it is there (no confused deputy, DESIGN section 4).
+pub(crate) fn used_secret<R: Judged>(
+    snapshot: &Snapshot<R>,
+    path: &'static str,
+    name: Option<String>,
+) -> Vec<FieldError> {
+    let (Some(name), Some(Access::Denied)) = (name, known(&snapshot.findings.secret_access)) else {
+        return Vec::new();
+    };
+    let (caller, namespace) = (&snapshot.facts.caller, &snapshot.facts.namespace);
+    let why = format!(
+        "user {caller:?} may not get Secret {name:?} in namespace {namespace}, so Ichor does not use it for them: needs verb \"get\" on secrets"
+    );
+    vec![FieldError::forbidden(path, why)]
+}
+
 /// A name as far as it fits into a warning.
 pub(crate) fn short(text: &str) -> String {
     let mut shown: String = text.chars().take(60).collect();
@@ -109,4 +173,27 @@ pub(crate) fn short(text: &str) -> String {
         shown.push('…');
     }
     format!("{shown:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_hours_minutes_and_seconds_in_this_order() {
+        for (text, want) in [
+            ("8h", Some(28_800)),
+            ("1h30m", Some(5_400)),
+            ("10m5s", Some(605)),
+            ("0s", Some(0)),
+            ("", None),
+            ("5", None),
+            ("5s1h", None),
+            ("5d", None),
+            ("-5m", None),
+            ("99999999999999999999h", None),
+        ] {
+            assert_eq!(seconds(text), want, "{text}");
+        }
+    }
 }

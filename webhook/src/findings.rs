@@ -1,7 +1,7 @@
 //! What has to be found out for a request, and what was.
 
 use crate::ports::{Access, BundleLookup, ClusterLookup, LookupError, Selector};
-use ichor_crds::{MachineReclaim, TalosCluster, TalosMachine};
+use ichor_crds::{MachineReclaim, TalosCluster, TalosEtcdBackup, TalosMachine, TalosOperation};
 
 /// An answer; `None` is what nobody had to ask.
 pub type Answer<T> = Option<Result<T, LookupError>>;
@@ -32,12 +32,18 @@ pub struct Questions {
     pub secret: Option<String>,
     /// The Secret with a secrets bundle that is read, and access to it looked up.
     pub bundle: Option<String>,
+    /// Another Secret that the controller will read for the caller, and access to it looked up.
+    pub used_secret: Option<String>,
+    /// The TalosEtcdBackup to look up.
+    pub backup: Option<String>,
     /// Whether all clusters matter.
     pub clusters: bool,
     /// The MachineReclaims that matter.
     pub reclaims: Vec<Selector>,
     /// The TalosMachines that matter.
     pub machines: Vec<Selector>,
+    /// The TalosOperations that matter.
+    pub operations: Vec<Selector>,
     /// Whether it matters that the namespace is being deleted.
     pub terminating: bool,
 }
@@ -55,12 +61,19 @@ pub struct Findings {
     pub secret_type: Answer<Option<String>>,
     /// What that Secret holds as a secrets bundle. Asked only when the caller may get it.
     pub bundle: Answer<BundleLookup>,
+    /// The TalosEtcdBackup, `None` inside when there is none.
+    pub backup: Answer<Option<TalosEtcdBackup>>,
     /// All clusters.
     pub clusters: Answer<Vec<TalosCluster>>,
+    /// The cluster IDs in their bundles, by name of the cluster; where a bundle is not readable, as it was
+    /// seen last. Asked only to compare a sound bundle with them.
+    pub cluster_ids: Answer<Vec<(String, String)>>,
     /// The MachineReclaims that were asked for, ended ones too.
     pub reclaims: Answer<Vec<MachineReclaim>>,
     /// The TalosMachines that were asked for.
     pub machines: Answer<Vec<TalosMachine>>,
+    /// The TalosOperations that were asked for, completed ones too.
+    pub operations: Answer<Vec<TalosOperation>>,
     /// Whether the namespace is being deleted.
     pub terminating: Answer<bool>,
 }

@@ -13,7 +13,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use futures::FutureExt;
 use http::{HeaderMap, StatusCode, header};
-use ichor_crds::MachineReclaim;
+use ichor_crds::{
+    MachineReclaim, TalosAccessRequest, TalosCluster, TalosConfigPatch, TalosEtcdBackup,
+    TalosMachine, TalosOperation, TalosStorage,
+};
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 use tracing::Instrument;
@@ -36,7 +39,16 @@ pub struct Paths {
 
 /// The routes of the webhook.
 pub fn router(state: WebhookState) -> Router {
-    let routes = [route::<MachineReclaim>()];
+    let routes = [
+        route::<MachineReclaim>(),
+        route::<TalosAccessRequest>(),
+        route::<TalosCluster>(),
+        route::<TalosConfigPatch>(),
+        route::<TalosEtcdBackup>(),
+        route::<TalosMachine>(),
+        route::<TalosOperation>(),
+        route::<TalosStorage>(),
+    ];
     let all = routes.into_iter().fold(Router::new(), Router::merge);
     all.with_state(state)
 }

@@ -15,6 +15,7 @@ pub fn judge<R: Judged>(snapshot: &Snapshot<R>) -> Verdict {
     // Who may not ask learns nothing but that.
     let denial = namespace(&snapshot.facts)
         .or_else(|| verb(snapshot))
+        .or_else(|| R::keeps(snapshot).map(Denial::Forbidden))
         .or_else(|| field_errors(snapshot))
         .or_else(|| unknown(snapshot));
     let warnings = if denial.is_none() {
@@ -81,13 +82,15 @@ fn unknown<R: Judged>(snapshot: &Snapshot<R>) -> Option<Denial> {
     let found = &snapshot.findings;
     let asked = R::questions(&snapshot.facts);
     let cluster = asked.cluster.as_deref().unwrap_or_default();
-    let (path, secret) = match (&asked.secret, &asked.bundle) {
-        (None, Some(bundle)) => ("spec.secretsBundleRef.name", bundle.as_str()),
-        (secret, _) => (
-            "spec.credentialSecretRef.name",
-            secret.as_deref().unwrap_or_default(),
-        ),
+    let secret = asked.secret.as_ref().or(asked.bundle.as_ref());
+    let secret = secret
+        .or(asked.used_secret.as_ref())
+        .map_or("", String::as_str);
+    let path = match asked.bundle {
+        Some(_) => "spec.secretsBundleRef.name",
+        None => "spec.credentialSecretRef.name",
     };
+    let backup = asked.backup.as_deref().unwrap_or_default();
     let caller = &snapshot.facts.caller;
     let failed = [
         failure(&found.cluster, || {
@@ -98,13 +101,20 @@ fn unknown<R: Judged>(snapshot: &Snapshot<R>) -> Option<Denial> {
         }),
         failure(&found.secret_type, || format!("{path} {secret:?}")),
         failure(&found.bundle, || format!("{path} {secret:?}")),
+        failure(&found.backup, || format!("TalosEtcdBackup {backup:?}")),
         failure(&found.clusters, || {
             "whether another TalosCluster uses the same secrets".to_owned()
+        }),
+        failure(&found.cluster_ids, || {
+            "whether another TalosCluster has the same cluster ID".to_owned()
         }),
         failure(&found.reclaims, || {
             "whether another MachineReclaim acts on this machine".to_owned()
         }),
         failure(&found.machines, || "what the TalosMachines are".to_owned()),
+        failure(&found.operations, || {
+            "whether a TalosOperation is under way".to_owned()
+        }),
         failure(&found.terminating, || {
             "whether the namespace is being deleted".to_owned()
         }),

@@ -17,6 +17,8 @@
 
 mod admit;
 mod answer;
+#[cfg(test)]
+mod asked;
 mod body;
 mod common;
 mod denial;
@@ -37,6 +39,14 @@ mod state;
 mod stored;
 #[cfg(any(test, feature = "stub"))]
 pub mod stub;
+mod talosaccessrequests;
+mod talosclusters;
+mod talosconfigpatches;
+mod talosetcdbackups;
+mod talosmachines;
+mod talosoperations;
+mod talosstorages;
+mod versions;
 
 pub use denial::Denial;
 pub use field::{Cause, FieldError};

@@ -1,9 +1,11 @@
 //! Finds out what the rules need, all at once and within one deadline.
 
 use crate::findings::{Answer, Findings, Questions, Verb};
-use crate::ports::{Access, AccessQuestion, ClusterLookup, LookupError, References, Selector};
+use crate::ports::{
+    Access, AccessQuestion, BundleLookup, ClusterLookup, LookupError, References, Selector,
+};
 use crate::state::WebhookState;
-use ichor_crds::GROUP;
+use ichor_crds::{GROUP, TalosCluster};
 use k8s_openapi::api::authentication::v1::UserInfo;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -24,9 +26,12 @@ pub(crate) async fn observe(
         cluster,
         secret,
         bundle,
+        used_secret,
+        backup,
         clusters,
         reclaims,
         machines,
+        operations,
         terminating,
     } = questions;
     let until = Instant::now() + state.0.settings.lookup_deadline;
@@ -56,7 +61,7 @@ pub(crate) async fn observe(
         Some(within(until, look_up(references, namespace, name)).await)
     };
     let secret = async {
-        let Some(name) = secret.as_deref().or(bundle.as_deref()) else {
+        let Some(name) = secret.as_ref().or(bundle.as_ref()).or(used_secret.as_ref()) else {
             return (None, None, None);
         };
         let access = ask("get", "", "secrets", name).await;
@@ -65,11 +70,19 @@ pub(crate) async fn observe(
         }
         if secret.is_some() {
             let kind = within(until, references.secret_type(namespace, name)).await;
-            (Some(access), Some(kind), None)
-        } else {
-            let bundle = within(until, references.bundle(namespace, name)).await;
-            (Some(access), None, Some(bundle))
+            return (Some(access), Some(kind), None);
         }
+        let bundle = match bundle {
+            Some(_) => Some(within(until, references.bundle(namespace, name)).await),
+            None => None,
+        };
+        (Some(access), None, bundle)
+    };
+    let backup = async {
+        let named = [Selector::name(backup?)];
+        let found = list(references, namespace, "talosetcdbackups", &named);
+        let found = within_answer(until, found).await?;
+        Some(found.map(|all| all.into_iter().next()))
     };
     let all = if clusters {
         vec![Selector::All]
@@ -85,6 +98,10 @@ pub(crate) async fn observe(
         until,
         list(references, namespace, "talosmachines", &machines),
     );
+    let operations = within_answer(
+        until,
+        list(references, namespace, "talosoperations", &operations),
+    );
     let terminating = async {
         if terminating {
             Some(within(until, references.is_terminating(namespace)).await)
@@ -92,32 +109,30 @@ pub(crate) async fn observe(
             None
         }
     };
-    let (
-        verb,
-        cluster,
-        (secret_access, secret_type, bundle),
-        clusters,
-        reclaims,
-        machines,
-        terminating,
-    ) = tokio::join!(
-        verb,
-        cluster,
-        secret,
-        clusters,
-        reclaims,
-        machines,
-        terminating
-    );
+    let subject = async { tokio::join!(verb, cluster, secret, backup) };
+    let others = async { tokio::join!(clusters, reclaims, machines, operations, terminating) };
+    let ((verb, cluster, (secret_access, secret_type, bundle), backup), others) =
+        tokio::join!(subject, others);
+    let (clusters, reclaims, machines, operations, terminating) = others;
+    let cluster_ids = match (&bundle, &clusters) {
+        (Some(Ok(BundleLookup::Sound { .. })), Some(Ok(clusters))) => {
+            let ids = within(until, ids(references, namespace, clusters));
+            Some(ids.await)
+        }
+        _ => None,
+    };
     Findings {
         verb,
         cluster,
         secret_access,
         secret_type,
         bundle,
+        backup,
         clusters,
+        cluster_ids,
         reclaims,
         machines,
+        operations,
         terminating,
     }
 }
@@ -143,6 +158,27 @@ async fn look_up(
     let some: Vec<kube::core::PartialObjectMeta> = readable(&some.await?);
     let existing = some.iter().map(ResourceExt::name_any).collect();
     Ok(ClusterLookup::Missing { existing })
+}
+
+/// The IDs of the clusters: from their bundles, else as the controller saw them. There are few.
+async fn ids(
+    references: &dyn References,
+    namespace: &str,
+    clusters: &[TalosCluster],
+) -> Result<Vec<(String, String)>, LookupError> {
+    let mut ids = Vec::new();
+    for cluster in clusters {
+        let secret = &cluster.spec.secrets_bundle_ref.name;
+        let id = match references.bundle(namespace, secret).await? {
+            BundleLookup::Sound { cluster_id } => Some(cluster_id),
+            _ => cluster
+                .status
+                .as_ref()
+                .and_then(|status| status.cluster_id.clone()),
+        };
+        ids.extend(id.map(|id| (cluster.name_any(), id)));
+    }
+    Ok(ids)
 }
 
 /// The objects that any of the selectors selects, each once; nothing asked where there is none.

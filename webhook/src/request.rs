@@ -36,6 +36,11 @@ pub trait Judged: Clone + Debug + PartialEq + 'static {
     /// What has to be found out before the request can be judged.
     fn questions(facts: &Facts<Self>) -> Questions;
 
+    /// Why the object may not be deleted, and what to do instead.
+    fn keeps(_: &Snapshot<Self>) -> Option<String> {
+        None
+    }
+
     /// What the mutating webhook needs to know; most need nothing.
     fn filling(_: &Facts<Self>) -> Questions {
         Questions::default()

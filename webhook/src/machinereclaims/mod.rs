@@ -12,6 +12,7 @@ use crate::request::{Change, Facts, Judged, Rule, Snapshot, Warning};
 use ichor_crds::{
     MachineReclaim, MachineReclaimSpec, MachineReclaimStatus, NodeAddress, SystemUuid,
 };
+pub(crate) use rules::conflict::is_unfinished;
 use rules::{conflict, consent, immutable, secret, shape, warning};
 use serde_json::Value;
 

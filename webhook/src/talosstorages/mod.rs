@@ -1,1 +1,220 @@
-//! Admission of talosstorages (DESIGN section 4).
+//! Admission of talosstorages (DESIGN section 12).
+
+use crate::common::{cluster_exists, fixed_cluster, named, reference_name};
+use crate::field::FieldError;
+use crate::findings::Questions;
+use crate::handler::Paths;
+use crate::request::{Facts, Judged, Rule, Snapshot, Warning};
+use ichor_crds::{TalosStorage, TalosStorageSpec, TalosStorageStatus, UserVolume};
+
+impl Judged for TalosStorage {
+    const KIND: &'static str = "TalosStorage";
+    const RESOURCE: &'static str = "talosstorages";
+    const PATHS: Paths = Paths {
+        mutate: "/mutate/talosstorages",
+        validate: "/validate/talosstorages",
+    };
+    type Spec = TalosStorageSpec;
+    type Status = TalosStorageStatus;
+
+    const RULES: &'static [Rule<Self>] = &[references, selectors, sizes, cluster_exists];
+    const WARNINGS: &'static [Warning<Self>] = &[system_disk, taken_out];
+
+    fn questions(facts: &Facts<Self>) -> Questions {
+        let spec = facts.spec().filter(|_| facts.is_ichors());
+        Questions {
+            cluster: spec.and_then(|spec| named(Some(&spec.cluster_ref))),
+            ..Questions::default()
+        }
+    }
+
+    fn audit(facts: &Facts<Self>) -> Vec<(&'static str, String)> {
+        let Some(spec) = facts.spec() else {
+            return Vec::new();
+        };
+        let volumes: Vec<&str> = spec
+            .volumes
+            .iter()
+            .map(|volume| volume.name.as_str())
+            .collect();
+        vec![
+            ("cluster", spec.cluster_ref.name.clone()),
+            ("volumes", volumes.join(",")),
+        ]
+    }
+}
+
+fn references(snapshot: &Snapshot<TalosStorage>) -> Vec<FieldError> {
+    let now = snapshot.facts.spec().map(|spec| &spec.cluster_ref);
+    let old = snapshot
+        .facts
+        .change_of_spec()
+        .map(|(_, old)| &old.cluster_ref);
+    let mut errors = fixed_cluster::<TalosStorage>(now, old);
+    errors.extend(reference_name("spec.clusterRef.name", now));
+    errors
+}
+
+fn volumes(snapshot: &Snapshot<TalosStorage>) -> &[UserVolume] {
+    snapshot
+        .facts
+        .spec()
+        .map_or(&[], |spec| spec.volumes.as_slice())
+}
+
+/// The expression is Talos's to read; brackets and quotes that do not match are seen here.
+fn selectors(snapshot: &Snapshot<TalosStorage>) -> Vec<FieldError> {
+    let broken = volumes(snapshot)
+        .iter()
+        .enumerate()
+        .filter(|(_, volume)| !is_balanced(&volume.disk_selector.expression));
+    let errors = broken.map(|(at, volume)| {
+        let path = format!("spec.volumes[{at}].diskSelector.match");
+        let why = "has a bracket or a quote that nothing closes; it is an expression such as disk.transport == \"nvme\" && !system_disk";
+        FieldError::invalid(path, &volume.disk_selector.expression, why)
+    });
+    errors.collect()
+}
+
+fn is_balanced(expression: &str) -> bool {
+    let (mut open, mut quote, mut escaped) = (Vec::new(), None, false);
+    for sign in expression.chars() {
+        match (quote, sign) {
+            _ if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(begun), sign) if begun == sign => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(sign),
+            (None, '(') => open.push(')'),
+            (None, '[') => open.push(']'),
+            (None, '{') => open.push('}'),
+            (None, ')' | ']' | '}') if open.pop() != Some(sign) => return false,
+            _ => {}
+        }
+    }
+    open.is_empty() && quote.is_none()
+}
+
+/// A least size is no more than the greatest.
+fn sizes(snapshot: &Snapshot<TalosStorage>) -> Vec<FieldError> {
+    let crossed = volumes(snapshot)
+        .iter()
+        .enumerate()
+        .filter_map(|(at, volume)| {
+            let (least, most) = (volume.min_size.as_deref()?, volume.max_size.as_deref()?);
+            (bytes(least)? > bytes(most)?).then(|| {
+                let path = format!("spec.volumes[{at}].minSize");
+                FieldError::invalid(path, least, format!("is more than maxSize {most}"))
+            })
+        });
+    crossed.collect()
+}
+
+/// The bytes of a size such as 100GiB; nothing for a share of the disk.
+fn bytes(size: &str) -> Option<f64> {
+    let digits = size.find(|sign: char| !sign.is_ascii_digit() && sign != '.')?;
+    let (number, unit) = size.split_at(digits);
+    let base = if unit.contains('i') {
+        1024_f64
+    } else {
+        1000_f64
+    };
+    let power = match unit.chars().next()? {
+        'B' => 0,
+        'k' | 'K' => 1,
+        'M' => 2,
+        'G' => 3,
+        'T' => 4,
+        'P' => 5,
+        _ => return None,
+    };
+    Some(number.parse::<f64>().ok()? * base.powi(power))
+}
+
+fn system_disk(snapshot: &Snapshot<TalosStorage>) -> Option<String> {
+    let mut open = volumes(snapshot)
+        .iter()
+        .filter(|volume| !volume.disk_selector.expression.contains("system_disk"));
+    let volume = &open.next()?.name;
+    Some(format!(
+        "volume {volume:?} may be put on the system disk, too; add !system_disk to its diskSelector to keep them apart"
+    ))
+}
+
+/// "Taking a volume out of the list does not wipe it" (its documentation).
+fn taken_out(snapshot: &Snapshot<TalosStorage>) -> Option<String> {
+    let (spec, old) = snapshot.facts.change_of_spec()?;
+    let is_kept = |volume: &&UserVolume| spec.volumes.iter().any(|kept| kept.name == volume.name);
+    let gone = old.volumes.iter().find(|volume| !is_kept(volume))?;
+    Some(format!(
+        "volume {:?} is taken out of the list and not wiped: its data stays on the disks",
+        gone.name
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::asked::{create, object, update, with};
+    use crate::stub::Stub;
+    use serde_json::{Value, json};
+
+    fn storage(volume: &[(&str, Value)]) -> Value {
+        let plain = json!({"name": "data", "diskSelector": {"match": "disk.size > 100u * GB && !system_disk"}, "minSize": "100GiB"});
+        let spec = json!({"clusterRef": {"name": "prod"}, "volumes": [with(plain, volume)]});
+        object("TalosStorage", "data", spec)
+    }
+
+    #[tokio::test]
+    async fn fields_are_what_they_should_be() {
+        let select = |text: &str| ("/diskSelector/match", json!(text));
+        for (volume, want) in [
+            (vec![], ""),
+            (vec![("/maxSize", json!("500GB"))], ""),
+            (vec![("/maxSize", json!("80%"))], ""),
+            (
+                vec![("/maxSize", json!("90GiB"))],
+                "spec.volumes[0].minSize: Invalid value: \"100GiB\": is more than maxSize 90GiB",
+            ),
+            (vec![select("disk.model == \"a)\" && !system_disk")], ""),
+            (
+                vec![select("(disk.model && !system_disk")],
+                "spec.volumes[0].diskSelector.match: Invalid value: \"(disk.model && !system_disk\": has a bracket or a quote that nothing closes",
+            ),
+            (
+                vec![select("disk.model == \"a && !system_disk")],
+                "has a bracket or a quote",
+            ),
+            (
+                vec![select("[disk)] !system_disk")],
+                "has a bracket or a quote",
+            ),
+        ] {
+            create(Stub::default(), &storage(&volume)).await.is(want);
+        }
+        let lost = with(storage(&[]), &[("/spec/clusterRef/name", json!("prd"))]);
+        create(Stub::default(), &lost)
+            .await
+            .is("spec.clusterRef.name: Not found: \"prd\"");
+    }
+
+    #[tokio::test]
+    async fn what_is_probably_not_meant_draws_a_warning() {
+        create(Stub::default(), &storage(&[])).await.warns("");
+        create(
+            Stub::default(),
+            &storage(&[("/diskSelector/match", json!("disk.size > 1u"))]),
+        )
+        .await
+        .warns("may be put on the system disk");
+        let by = (
+            "/metadata/annotations",
+            json!({"ichor.maesh.dev/requested-by": "alice", "ichor.maesh.dev/requested-by-uid": "uid-of-alice"}),
+        );
+        let old = with(storage(&[]), &[by]);
+        let new = with(old.clone(), &[("/spec/volumes/0/name", json!("other"))]);
+        let old = with(old, &[("/spec/volumes/0/minSize", json!("1GiB"))]);
+        update(Stub::default(), &old, &new)
+            .await
+            .warns("\"data\" is taken out of the list and not wiped");
+    }
+}

@@ -1,9 +1,8 @@
 //! The talosconfig that a request names (DESIGN section 4).
 
-use crate::common::named;
+use crate::common::{named, used_secret};
 use crate::field::FieldError;
 use crate::findings::known;
-use crate::ports::Access;
 use crate::request::Snapshot;
 use ichor_crds::{MachineReclaim, TALOSCONFIG_SECRET_TYPE};
 
@@ -19,27 +18,20 @@ pub(crate) fn is_the_callers(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldEr
     let create = format!(
         "kubectl create secret generic NAME -n {namespace} --type={TALOSCONFIG_SECRET_TYPE} --from-file=talosconfig=FILE"
     );
-    let error = match (known(&found.secret_access), known(&found.secret_type)) {
-        (Some(Access::Denied), _) => FieldError::forbidden(
-            path,
-            format!(
-                "user {:?} may not get Secret {name:?} in namespace {namespace}, so Ichor does not use it for them: needs verb \"get\" on secrets",
-                snapshot.facts.caller
-            ),
-        ),
-        (_, Some(None)) => FieldError::not_found(
+    let error = match known(&found.secret_type) {
+        Some(None) => FieldError::not_found(
             path,
             &name,
             format!("no Secret of that name in namespace {namespace}; make one: {create}"),
         ),
-        (_, Some(Some(kind))) if kind != TALOSCONFIG_SECRET_TYPE => FieldError::invalid(
+        Some(Some(kind)) if kind != TALOSCONFIG_SECRET_TYPE => FieldError::invalid(
             path,
             &name,
             format!(
                 "the Secret has type {kind:?}, and only type {TALOSCONFIG_SECRET_TYPE} is used as a talosconfig; make one: {create}"
             ),
         ),
-        _ => return Vec::new(),
+        _ => return used_secret(snapshot, path, Some(name)),
     };
     vec![error]
 }

@@ -1,10 +1,10 @@
 //! The shape of the spec. CEL in the CRD says most of it too, and holds without the webhook; here it is
 //! said with what to do instead.
 
-use crate::common::reference_name;
+use crate::common::{node_address, reference_name};
 use crate::field::FieldError;
 use crate::request::{Change, Snapshot};
-use ichor_crds::{MachineReclaim, NodeAddress, SystemUuid};
+use ichor_crds::{MachineReclaim, SystemUuid};
 
 /// An IP address of one machine; loopback and link-local only where `--allow-local-addresses` says so
 /// (DESIGN section 5). An address that was accepted once is not refused again: it cannot change.
@@ -12,15 +12,8 @@ pub(crate) fn address(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldError> {
     let Change::Create { spec } = &snapshot.facts.change else {
         return Vec::new();
     };
-    let refuse = |why: String| vec![FieldError::invalid("spec.address", &spec.address, why)];
-    match spec.address.parse::<NodeAddress>() {
-        Err(error) => refuse(error.to_string()),
-        Ok(address) if address.is_local() && !snapshot.facts.allow_local_addresses => refuse(
-            "is a loopback or link-local address, which the controller does not dial without --allow-local-addresses"
-                .to_owned(),
-        ),
-        Ok(_) => Vec::new(),
-    }
+    let error = node_address(snapshot, "spec.address", &spec.address);
+    error.into_iter().collect()
 }
 
 /// Exactly one of `credentialSecretRef` and (`clusterCredentials: true` with `clusterRef`) (record 0136).

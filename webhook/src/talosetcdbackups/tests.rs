@@ -1,0 +1,178 @@
+//! Each rule with an accepted and a refused example.
+
+use crate::asked::{create, object, update, with};
+use crate::ports::Access;
+use crate::stub::Stub;
+use serde_json::{Value, json};
+
+/// Made with age-keygen; its identity was not kept.
+const RECIPIENT: &str = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";
+
+fn backup(changes: &[(&str, Value)]) -> Value {
+    let s3 = json!({"endpoint": "https://s3.example.com", "bucket": "backups", "credentialsSecretRef": {"name": "s3"}});
+    let spec = json!({
+        "clusterRef": {"name": "prod"}, "schedule": "0 3 * * *", "destination": {"s3": s3},
+        "encryption": {"recipients": [RECIPIENT]},
+    });
+    with(object("TalosEtcdBackup", "nightly", spec), changes)
+}
+
+fn stored(changes: &[(&str, Value)]) -> Value {
+    let by = json!({"ichor.maesh.dev/requested-by": "alice", "ichor.maesh.dev/requested-by-uid": "uid-of-alice"});
+    with(with(backup(&[]), &[("/metadata/annotations", by)]), changes)
+}
+
+#[tokio::test]
+async fn fields_are_what_they_should_be() {
+    let recipients = |text: &str| json!({"recipients": [text]});
+    for (field, value, want) in [
+        ("/spec/schedule", json!("*/15 2-4 * * mon,fri"), ""),
+        (
+            "/spec/schedule",
+            json!("0 3 * *"),
+            "spec.schedule: Invalid value: \"0 3 * *\": must be the five fields of cron",
+        ),
+        (
+            "/spec/schedule",
+            json!("0 0 3 * * *"),
+            "must be the five fields of cron",
+        ),
+        (
+            "/spec/schedule",
+            json!("61 3 * * *"),
+            "spec.schedule: Invalid value: \"61 3 * * *\": cannot be read as cron",
+        ),
+        (
+            "/spec/schedule",
+            json!("0 3 30 2 *"),
+            "spec.schedule: Invalid value: \"0 3 30 2 *\": never comes",
+        ),
+        ("/spec/timeZone", json!("Europe/Berlin"), ""),
+        (
+            "/spec/timeZone",
+            json!("Europe/Bonn"),
+            "spec.timeZone: Invalid value: \"Europe/Bonn\": is no time zone",
+        ),
+        ("/spec/retention", json!({"count": 3, "maxAge": "720h"}), ""),
+        (
+            "/spec/retention",
+            json!({}),
+            "spec.retention: Required value: needs count, maxAge or both",
+        ),
+        (
+            "/spec/retention",
+            json!({"count": 0}),
+            "spec.retention.count: Invalid value: \"0\": keeps no snapshot at all",
+        ),
+        (
+            "/spec/retention",
+            json!({"maxAge": "5m"}),
+            "spec.retention.maxAge: Invalid value: \"5m\"",
+        ),
+        (
+            "/spec/destination",
+            json!({}),
+            "spec.destination: Required value: exactly one of s3 and volume",
+        ),
+        (
+            "/spec/destination",
+            json!({"volume": {"claimName": "backups"}}),
+            "",
+        ),
+        (
+            "/spec/destination/s3/endpoint",
+            json!("https://[fe80::1]"),
+            "spec.destination.s3.endpoint: Invalid value: \"fe80::1\": is a loopback or link-local address",
+        ),
+        (
+            "/spec/destination/s3/endpoint",
+            json!("http://s3.example.com"),
+            "",
+        ),
+        (
+            "/spec/encryption",
+            recipients("age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8q"),
+            "spec.encryption.recipients: Invalid value: \"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8q\": is no public key of age",
+        ),
+        (
+            "/spec/encryption",
+            recipients("AGE-SECRET-KEY-1QQQ"),
+            "spec.encryption.recipients: Forbidden: holds an identity",
+        ),
+        (
+            "/spec/clusterRef/name",
+            json!("prd"),
+            "spec.clusterRef.name: Not found: \"prd\"",
+        ),
+    ] {
+        let said = create(Stub::default(), &backup(&[(field, value)])).await;
+        said.is(want);
+        assert!(
+            !said.message.contains("AGE-SECRET-KEY-1QQQ"),
+            "repeats an identity"
+        );
+    }
+    let clear = backup(&[
+        (
+            "/spec/destination/s3/endpoint",
+            json!("http://s3.example.com"),
+        ),
+        ("/spec/encryption", Value::Null),
+    ]);
+    create(Stub::default(), &clear)
+        .await
+        .is("without https needs encryption");
+    let moved = stored(&[("/spec/clusterRef/name", json!("test"))]);
+    update(Stub::default(), &stored(&[]), &moved).await.is(
+        "spec.clusterRef: Forbidden: cannot change after creation; create another TalosEtcdBackup",
+    );
+}
+
+/// No confused deputy: credentials are the caller's to use, again when they go elsewhere.
+#[tokio::test]
+async fn the_credentials_are_the_callers() {
+    let denied = || Stub {
+        get_secret: Ok(Access::Denied),
+        ..Stub::default()
+    };
+    let refused = "spec.destination.s3.credentialsSecretRef.name: Forbidden: user \"alice\" may not get Secret \"s3\"";
+    create(denied(), &backup(&[])).await.is(refused);
+    let elsewhere = stored(&[(
+        "/spec/destination/s3/endpoint",
+        json!("https://s3.example.org"),
+    )]);
+    update(denied(), &stored(&[]), &elsewhere).await.is(refused);
+    update(
+        denied(),
+        &stored(&[]),
+        &stored(&[("/spec/suspend", json!(true))]),
+    )
+    .await
+    .is("");
+}
+
+#[tokio::test]
+async fn what_is_probably_not_meant_draws_a_warning() {
+    create(Stub::default(), &backup(&[])).await.warns("");
+    create(
+        Stub::default(),
+        &backup(&[("/spec/encryption", Value::Null)]),
+    )
+    .await
+    .warns("spec.encryption is absent");
+    let file =
+        json!({"metadata": {"annotations": {"ichor.maesh.dev/backup-now": "true"}}}).to_string();
+    let applied = stored(&[
+        (
+            "/metadata/annotations/ichor.maesh.dev~1backup-now",
+            json!("true"),
+        ),
+        (
+            "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration",
+            json!(file),
+        ),
+    ]);
+    update(Stub::default(), &stored(&[]), &applied)
+        .await
+        .warns("a snapshot is taken every time it is applied");
+}

@@ -1,0 +1,71 @@
+//! One machine, one actor: while an operation or a reclaim acts on a machine, "approval is refused"
+//! (DESIGN section 18, decision 11).
+
+use super::{addresses, approves, uuids};
+use crate::field::FieldError;
+use crate::findings::found;
+use crate::machinereclaims::is_unfinished;
+use crate::ports::Selector;
+use crate::request::Facts;
+use ichor_crds::{MachineOperationPhase, OperationPhase, TalosMachine, TalosOperation};
+
+type Snapshot = crate::request::Snapshot<TalosMachine>;
+
+/// The reclaims of its UUID or address, and the operations of its cluster.
+pub(super) fn selectors(facts: &Facts<TalosMachine>) -> (Vec<Selector>, Vec<Selector>) {
+    let Some(spec) = facts.spec().filter(|_| approves(facts)) else {
+        return Default::default();
+    };
+    let by = |field: &'static str| move |value: String| Selector::Field(field, value);
+    let uuids = uuids(spec)
+        .into_iter()
+        .flatten()
+        .map(|uuid| uuid.to_string());
+    let uuids = uuids.map(by("spec.confirmUUID"));
+    let addresses = addresses(spec)
+        .into_iter()
+        .map(|address| address.to_string());
+    let reclaims = uuids.chain(addresses.map(by("spec.address"))).collect();
+    let cluster = spec.cluster_ref.iter().map(|cluster| cluster.name.clone());
+    (reclaims, cluster.map(by("spec.clusterRef.name")).collect())
+}
+
+pub(super) fn nothing_acts_on_it(snapshot: &Snapshot) -> Vec<FieldError> {
+    let facts = &snapshot.facts;
+    if !approves(facts) {
+        return Vec::new();
+    }
+    let wait = |kind: &str, name: Option<&String>| {
+        let name = name.map(String::as_str).unwrap_or_default();
+        let why = format!(
+            "{kind} {name:?} acts on this machine and is not finished: wait for it, or end it with kubectl delete {} {name}, then approve",
+            kind.to_lowercase()
+        );
+        FieldError::forbidden("spec.approval", why)
+    };
+    let reclaims = found(&snapshot.findings.reclaims).iter();
+    let reclaims = reclaims.filter(|reclaim| is_unfinished(reclaim));
+    let reclaims = reclaims.map(|reclaim| wait("MachineReclaim", reclaim.metadata.name.as_ref()));
+    let operations = found(&snapshot.findings.operations).iter();
+    let operations = operations.filter(|operation| acts_on(operation, &facts.name));
+    let operations = operations.map(|one| wait("TalosOperation", one.metadata.name.as_ref()));
+    reclaims.chain(operations).collect()
+}
+
+/// Whether an unfinished operation is for the machine `name`, or works on it now.
+pub(super) fn acts_on(operation: &TalosOperation, name: &str) -> bool {
+    let status = operation.status.as_ref();
+    if status.is_some_and(|status| status.phase == OperationPhase::Completed) {
+        return false;
+    }
+    let spec = &operation.spec;
+    let node = spec.node.as_ref().and_then(|node| node.machine.as_deref());
+    let replaced = spec
+        .replace_control_plane
+        .as_ref()
+        .map(|block| block.machine.as_str());
+    let mut machines = status.into_iter().flat_map(|status| &status.machines);
+    node == Some(name)
+        || replaced == Some(name)
+        || machines.any(|one| one.name == name && one.phase == MachineOperationPhase::InProgress)
+}

@@ -1,0 +1,195 @@
+//! Admission of talosmachines: who lets a machine in, and what an approved one keeps (DESIGN section 4).
+
+mod actor;
+mod deletion;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod unique;
+mod warning;
+
+use crate::common::{canonical_address, cluster_exists, named};
+use crate::findings::{Questions, Verb};
+use crate::handler::Paths;
+use crate::request::{Change, Facts, Judged, Rule, Snapshot, Warning};
+use ichor_crds::{
+    ABANDON, Approval, SystemUuid, TalosMachine, TalosMachineSpec, TalosMachineStatus,
+};
+use serde_json::Value;
+
+/// Who may let machines in.
+const ROLE: &str = "ichor-approver";
+
+impl Judged for TalosMachine {
+    const KIND: &'static str = "TalosMachine";
+    const RESOURCE: &'static str = "talosmachines";
+    const PATHS: Paths = Paths {
+        mutate: "/mutate/talosmachines",
+        validate: "/validate/talosmachines",
+    };
+    type Spec = TalosMachineSpec;
+    type Status = TalosMachineStatus;
+
+    const RULES: &'static [Rule<Self>] = &[
+        shape::endpoint,
+        shape::cluster_name,
+        shape::what_approval_needs,
+        shape::what_never_changes,
+        cluster_exists,
+        unique::among_approved,
+        actor::nothing_acts_on_it,
+    ];
+    const WARNINGS: &'static [Warning<Self>] = &[
+        warning::fingerprint,
+        warning::shared_uuid,
+        warning::abandoned,
+    ];
+
+    fn questions(facts: &Facts<Self>) -> Questions {
+        let mut asked = Questions {
+            verb: verb(facts),
+            ..Questions::default()
+        };
+        if !facts.is_ichors() {
+            return Questions::default();
+        }
+        if let Change::Delete { old: Some(old) } = &facts.change {
+            return deletion::questions(facts, old);
+        }
+        let Some(spec) = facts.spec() else {
+            return asked;
+        };
+        let old = facts.change_of_spec().map(|(_, old)| old);
+        if approves(facts) || old.is_none_or(|old| old.cluster_ref != spec.cluster_ref) {
+            asked.cluster = named(spec.cluster_ref.as_ref());
+        }
+        asked.machines = unique::selectors(facts);
+        (asked.reclaims, asked.operations) = actor::selectors(facts);
+        asked
+    }
+
+    fn keeps(snapshot: &Snapshot<Self>) -> Option<String> {
+        deletion::keeps(snapshot)
+    }
+
+    /// One text for a UUID and for an address.
+    fn fill(snapshot: &Snapshot<Self>) -> Vec<(&'static str, Value)> {
+        let Some(spec) = snapshot.facts.spec() else {
+            return Vec::new();
+        };
+        let old = snapshot.facts.change_of_spec();
+        let stored = old.and_then(|(_, old)| old.endpoint.as_deref());
+        let uuid = spec.identity.system_uuid().map(|uuid| uuid.to_string());
+        let endpoint = spec
+            .endpoint
+            .as_deref()
+            .and_then(|text| canonical_address(text, stored));
+        let texts = [("/identity/uuid", uuid), ("/endpoint", endpoint)];
+        let texts = texts
+            .into_iter()
+            .filter_map(|(path, text)| Some((path, Value::String(text?))));
+        texts.collect()
+    }
+
+    fn audit(facts: &Facts<Self>) -> Vec<(&'static str, String)> {
+        let spec = match &facts.change {
+            Change::Delete { old } => old.as_ref(),
+            _ => facts.spec(),
+        };
+        let mut audit = vec![("abandon", facts.is_annotated(ABANDON).to_string())];
+        let Some(spec) = spec else {
+            return audit;
+        };
+        audit.push(("approval", format!("{:?}", spec.approval)));
+        let cluster = spec
+            .cluster_ref
+            .as_ref()
+            .map(|cluster| cluster.name.clone());
+        let role = spec.role.map(|role| format!("{role:?}").to_lowercase());
+        for (key, value) in [
+            ("cluster", cluster),
+            ("role", role),
+            ("endpoint", spec.endpoint.clone()),
+            ("fingerprint", spec.maintenance_fingerprint.clone()),
+        ] {
+            audit.extend(value.map(|value| (key, value)));
+        }
+        audit
+    }
+}
+
+/// Approval needs verb `approve`, at creation too; so does any later change of what the approver saw,
+/// until the machine is configured, and leaving an approved machine to itself (DESIGN section 4).
+fn verb(facts: &Facts<TalosMachine>) -> Option<Verb> {
+    let doing = if approves(facts) {
+        "approve machines"
+    } else if changes_what_was_approved(facts) {
+        "change role, endpoint, install or maintenanceFingerprint of an approved machine that is not configured yet"
+    } else if facts.annotates(ABANDON) {
+        "abandon machines"
+    } else {
+        return None;
+    };
+    Some(Verb {
+        verb: "approve",
+        resource: TalosMachine::RESOURCE,
+        name: facts.name.clone(),
+        doing,
+        role: ROLE,
+    })
+}
+
+/// Whether the request lets the machine in.
+fn approves(facts: &Facts<TalosMachine>) -> bool {
+    let was = facts
+        .change_of_spec()
+        .is_some_and(|(_, old)| is_approved(old));
+    facts.spec().is_some_and(is_approved) && !was
+}
+
+fn changes_what_was_approved(facts: &Facts<TalosMachine>) -> bool {
+    let (Some((spec, old)), Some(status)) = (facts.change_of_spec(), facts.status()) else {
+        return false;
+    };
+    let same = spec.role == old.role
+        && spec.endpoint == old.endpoint
+        && spec.install == old.install
+        && spec.maintenance_fingerprint == old.maintenance_fingerprint;
+    is_approved(old) && !is_configured(status) && !same
+}
+
+fn is_approved(spec: &TalosMachineSpec) -> bool {
+    spec.approval == Approval::Approved
+}
+
+/// Whether a configuration was applied.
+fn is_configured(status: &TalosMachineStatus) -> bool {
+    status.applied_hash.is_some()
+}
+
+/// What a person calls the machine: its hostname, where it has one.
+fn called<'a>(spec: &'a TalosMachineSpec, name: &'a str) -> &'a str {
+    spec.hostname.as_deref().unwrap_or(name)
+}
+
+/// Every address of the machine: where it is dialled and what its link gets, without prefix lengths.
+fn addresses(spec: &TalosMachineSpec) -> Vec<ichor_crds::NodeAddress> {
+    let link = spec.network.iter().flat_map(|network| &network.addresses);
+    let link = link.filter_map(|address| address.split('/').next());
+    let mut all: Vec<_> = spec
+        .endpoint
+        .as_deref()
+        .into_iter()
+        .chain(link)
+        .filter_map(|text| text.parse().ok())
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Both byte orders in which its board may print the UUID.
+fn uuids(spec: &TalosMachineSpec) -> Option<[SystemUuid; 2]> {
+    let uuid = spec.identity.system_uuid()?;
+    Some([uuid, uuid.swapped()])
+}

@@ -1,0 +1,118 @@
+//! Versions, and which of Talos and Kubernetes go together.
+
+use std::fmt;
+
+/// A release such as v1.14.3: only its major and minor numbers decide anything here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Minor {
+    major: u32,
+    minor: u32,
+}
+
+/// The Talos versions that Ichor knows (DESIGN section 6).
+pub(crate) const OLDEST_TALOS: Minor = Minor { major: 1, minor: 9 };
+pub(crate) const NEWEST_TALOS: Minor = Minor {
+    major: 1,
+    minor: 14,
+};
+
+/// Talos 1.9 came with Kubernetes 1.32, and each minor release of the one with the next of the other.
+const KUBERNETES_AHEAD: u32 = 23;
+/// A release of Talos runs its own minor release of Kubernetes and the five before it (its support matrix).
+const KUBERNETES_BEHIND: u32 = 5;
+
+impl Minor {
+    pub(crate) const fn new(major: u32, minor: u32) -> Self {
+        Self { major, minor }
+    }
+
+    /// The minor release of a version such as v1.14.3 or v1.14.0-alpha.1.
+    pub(crate) fn of(version: &str) -> Option<Self> {
+        let numbers = version.strip_prefix('v')?;
+        let mut parts = numbers.splitn(3, '.');
+        let (major, minor, patch) = (parts.next()?, parts.next()?, parts.next()?);
+        let patch = patch.split(['-', '+']).next()?;
+        patch.parse::<u32>().ok()?;
+        Some(Self {
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+        })
+    }
+
+    /// Whether an upgrade from here to `target` leaves a minor release out.
+    pub(crate) fn skips_to(self, target: Self) -> bool {
+        target.major != self.major || target.minor > self.minor + 1
+    }
+
+    /// The oldest and the newest Kubernetes that this Talos runs.
+    pub(crate) fn kubernetes(self) -> (Self, Self) {
+        let newest = self.minor + KUBERNETES_AHEAD;
+        (
+            Self::new(1, newest - KUBERNETES_BEHIND),
+            Self::new(1, newest),
+        )
+    }
+
+    /// Whether this Talos runs that Kubernetes.
+    pub(crate) fn runs(self, kubernetes: Self) -> bool {
+        let (oldest, newest) = self.kubernetes();
+        (oldest..=newest).contains(&kubernetes)
+    }
+
+    /// Whether Ichor knows this Talos.
+    pub(crate) fn is_known_talos(self) -> bool {
+        (OLDEST_TALOS..=NEWEST_TALOS).contains(&self)
+    }
+}
+
+impl fmt::Display for Minor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}.{}", self.major, self.minor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_as_minor_releases() {
+        for (text, want) in [
+            ("v1.14.3", Some("v1.14")),
+            ("v1.14.0-alpha.1", Some("v1.14")),
+            ("1.14.3", None),
+            ("v1.14", None),
+            ("v1.x.3", None),
+            ("v1.14.x", None),
+            ("", None),
+        ] {
+            let minor = Minor::of(text).map(|minor| minor.to_string());
+            assert_eq!(minor.as_deref(), want, "{text}");
+        }
+    }
+
+    /// Talos's support matrix, and the Kubernetes version that each release generates configurations with.
+    #[test]
+    fn each_talos_runs_six_minor_releases_of_kubernetes() {
+        for (talos, oldest, newest) in [
+            (9, 27, 32),
+            (10, 28, 33),
+            (11, 29, 34),
+            (12, 30, 35),
+            (13, 31, 36),
+            (14, 32, 37),
+        ] {
+            let talos = Minor::new(1, talos);
+            assert_eq!(
+                talos.kubernetes(),
+                (Minor::new(1, oldest), Minor::new(1, newest))
+            );
+            assert!(talos.runs(Minor::new(1, oldest)) && talos.runs(Minor::new(1, newest)));
+            assert!(
+                !talos.runs(Minor::new(1, oldest - 1)) && !talos.runs(Minor::new(1, newest + 1))
+            );
+            assert!(talos.is_known_talos());
+        }
+        assert!(!Minor::new(1, 8).is_known_talos() && !Minor::new(1, 15).is_known_talos());
+    }
+}
