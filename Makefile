@@ -23,6 +23,10 @@ test: ground helm ## Run every test: units, real API server, simulated nodes, re
 crash: ground ## Kill the controller at every point of a reclaim, not only at the sample of `make test`
 	@ICHOR_CRASH_POINTS=all cargo test --locked --test crash -- --nocapture
 
+.PHONY: soak
+soak: ground ## Load and rotations for ICHOR_SOAK_SECONDS (600); memory and file descriptors stay where they are
+	@cargo test --locked --test rotation -- --ignored --nocapture soak
+
 .PHONY: check
 check: tools ## Format, lints, documentation and dependencies, with warnings as errors
 	@cargo fmt --all --check

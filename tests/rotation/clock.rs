@@ -2,7 +2,7 @@
 //! test moves under them (`clock.c`), and have no setting for it.
 
 use crate::client::{Trusts, shake};
-use crate::fleet::{Fleet, Replica, first};
+use crate::fleet::{Fleet, Replica, first, is_signed_by};
 use anyhow::{Result, ensure};
 use ichor_certs::keys;
 use ichor_ground::eventually;
@@ -88,8 +88,8 @@ async fn agree(fleet: &Fleet, replicas: &[Replica], ahead: i64) -> Result<Vec<u8
     .await
 }
 
-/// Two replicas find their CA expired at the same moment, three times; then the clock goes on by hours, stands still
-/// for a suspended one, and is set back.
+/// Two replicas find their CA expired at the same moment, three times; then the clock goes on by hours, past one of
+/// them that is suspended and through a whole rotation, and is set back.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_3_replicas_agree_after_every_jump_of_the_clock() -> Result<()> {
     let mut fleet = Fleet::start(&DAYS).await?;
@@ -133,15 +133,36 @@ async fn faults_3_replicas_agree_after_every_jump_of_the_clock() -> Result<()> {
         "the CA is the same"
     );
 
+    // By 17 h the CA is in its last 8 h: a second one stands beside it, and signs once it was known.
+    let ahead = ahead + 12 * 3600;
+    clock.set(ahead)?;
+    let pair = eventually("a second CA that signs", async || {
+        let all = keys::certificates(&fleet.bundle().await?);
+        let signs = all.len() == 2 && is_signed_by(&fleet.stored("tls.crt").await?, &all[0])?;
+        Ok(signs.then_some(all))
+    })
+    .await?;
+    ensure!(pair[1] == authorities[3], "the old one stays");
+    leaves.push(agree(&fleet, &replicas, ahead).await?);
+    // By 26 h it has expired.
+    let ahead = ahead + 9 * 3600;
+    clock.set(ahead)?;
+    eventually("the old CA to go", async || {
+        Ok((keys::certificates(&fleet.bundle().await?) == pair[..1]).then_some(()))
+    })
+    .await?;
+    leaves.push(agree(&fleet, &replicas, ahead).await?);
+    authorities.push(pair[0].clone());
+
     // A clock that is set back to before the CA: a CA that holds now, the other one stays in the bundle.
     clock.set(0)?;
     eventually("a CA of now", async || {
         let newest = first(&fleet.stored("ca.crt").await?)?;
-        Ok((newest != authorities[3]).then_some(()))
+        Ok((newest != authorities[4]).then_some(()))
     })
     .await?;
     leaves.push(agree(&fleet, &replicas, 0).await?);
-    ensure!(keys::certificates(&fleet.bundle().await?).contains(&authorities[3]));
+    ensure!(keys::certificates(&fleet.bundle().await?).contains(&authorities[4]));
 
     authorities.push(first(&fleet.bundle().await?)?);
     let all = [leaves.len(), authorities.len()];

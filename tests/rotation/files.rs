@@ -177,7 +177,7 @@ async fn only_the_api_server_is_let_in_by_its_client_certificate() -> Result<()>
     let mut fleet = Fleet::start(&[]).await?;
     let setup = ClusterSetup::new("clients");
     let cluster = GroundCluster::start(&fleet.plane, &fleet.plane, &setup).await?;
-    let request = request("clients", cluster.node("orphan-1")?.address())?;
+    let request = request("clients", &cluster.node("orphan-1")?.address().to_string())?;
     let mut mount = Mount::new(fleet.plane.folder(), "clients")?;
     fleet.options = fleet
         .options

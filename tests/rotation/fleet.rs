@@ -137,3 +137,11 @@ pub fn first(pem: &[u8]) -> Result<Vec<u8>> {
     let all = keys::certificates(pem);
     all.into_iter().next().context("no certificate in the text")
 }
+
+/// Whether the first certificate of a PEM text is one of this CA (DER).
+pub fn is_signed_by(leaf: &[u8], ca: &[u8]) -> Result<bool> {
+    let leaf = first(leaf)?;
+    let (_, leaf) = x509_parser::parse_x509_certificate(&leaf)?;
+    let (_, ca) = x509_parser::parse_x509_certificate(ca)?;
+    Ok(leaf.verify_signature(Some(ca.public_key())).is_ok())
+}

@@ -343,11 +343,11 @@ fn review() -> Bytes {
 }
 
 /// What the dry runs ask for: the machine at `address` of a managed cluster.
-pub fn request(cluster: &str, address: impl ToString) -> Result<MachineReclaim> {
+pub fn request(cluster: &str, address: &str) -> Result<MachineReclaim> {
     let request = json!({
         "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "MachineReclaim",
         "metadata": {"generateName": "dry-", "namespace": NAMESPACE},
-        "spec": {"address": address.to_string(), "clusterRef": {"name": cluster}, "clusterCredentials": true},
+        "spec": {"address": address, "clusterRef": {"name": cluster}, "clusterCredentials": true},
     });
     Ok(serde_json::from_value(request)?)
 }

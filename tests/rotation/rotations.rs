@@ -1,8 +1,8 @@
 //! FAULTS 2 (brupop#280, cert-manager#1340, gatekeeper#1045): certificates rotate under load and nobody notices.
 
-use crate::fleet::{Fleet, QUICK, Replica, first};
+use crate::fleet::{Fleet, QUICK, Replica, first, is_signed_by};
 use crate::load::{Load, Rates, request};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use ichor_certs::keys;
 use ichor_ground::wait::within;
 use ichor_ground::{ClusterSetup, GroundCluster, eventually};
@@ -44,7 +44,7 @@ async fn three_rotations_under_load_with_two_and_five_replicas() -> Result<()> {
     let mut replicas = fleet.replicas(2).await?;
     let cluster =
         GroundCluster::start(&fleet.plane, &fleet.plane, &ClusterSetup::new("load")).await?;
-    let request = request("load", cluster.node("orphan-1")?.address())?;
+    let request = request("load", &cluster.node("orphan-1")?.address().to_string())?;
 
     let first_ca = first(&fleet.stored("ca.crt").await?)?;
     let load = Load::start(&fleet, webhooks(&replicas), &request, rates).await?;
@@ -55,6 +55,9 @@ async fn three_rotations_under_load_with_two_and_five_replicas() -> Result<()> {
         "no CA goes before it expires"
     );
     ensure!(bundle.first() != Some(&first_ca));
+    for replica in &replicas {
+        measured(replica).await?;
+    }
     load.is_clean()?;
     let tally = load.end("two replicas, three rotations").await;
     ensure!(tally.reviews.load(Ordering::Relaxed) > 300);
@@ -70,6 +73,28 @@ async fn three_rotations_under_load_with_two_and_five_replicas() -> Result<()> {
     let tally = load.end("five replicas, three rotations, one killed").await;
     ensure!(tally.reviews.load(Ordering::Relaxed) > 300);
     ensure!(tally.dry_runs.load(Ordering::Relaxed) > 40);
+    Ok(())
+}
+
+/// The metrics tell of the rotation: when leaf and CA end, and what this replica began to serve.
+async fn measured(replica: &Replica) -> Result<()> {
+    let (_, metrics) = replica.controller.get("/metrics").await?;
+    let value = |name: &str| {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|value| value.trim().parse::<i64>().ok())
+            .with_context(|| format!("{name} in {metrics}"))
+    };
+    let expiry = "ichor_serving_certificate_expiry_timestamp_seconds";
+    let now = ichor::runtime::clock::now().as_second();
+    let leaf = value(&format!("{expiry}{{certificate=\"leaf\"}}"))?;
+    let ca = value(&format!("{expiry}{{certificate=\"ca\"}}"))?;
+    ensure!(leaf > now && leaf <= now + 60, "leaf {leaf}, now {now}");
+    ensure!(
+        ca >= leaf && ca <= now + 90,
+        "CA {ca}, leaf {leaf}, now {now}"
+    );
+    let served = value("ichor_serving_certificate_reloads_total{result=\"served\"}")?;
+    ensure!(served > 3, "{served} were served");
     Ok(())
 }
 
@@ -103,11 +128,4 @@ async fn kill_mid_rotation(fleet: &Fleet, load: &Load, replicas: &mut Vec<Replic
         Ok(served.then_some(()))
     })
     .await
-}
-
-fn is_signed_by(leaf: &[u8], ca: &[u8]) -> Result<bool> {
-    let leaf = first(leaf)?;
-    let (_, leaf) = x509_parser::parse_x509_certificate(&leaf)?;
-    let (_, ca) = x509_parser::parse_x509_certificate(ca)?;
-    Ok(leaf.verify_signature(Some(ca.public_key())).is_ok())
 }

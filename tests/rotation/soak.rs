@@ -45,7 +45,7 @@ async fn soak() -> Result<()> {
     let replicas = fleet.replicas(2).await?;
     let setup = ClusterSetup::new("soak");
     let cluster = GroundCluster::start(&fleet.plane, &fleet.plane, &setup).await?;
-    let request = request("soak", cluster.node("orphan-1")?.address())?;
+    let request = request("soak", &cluster.node("orphan-1")?.address().to_string())?;
     let targets = replicas.iter().map(|one| one.webhook).collect();
     let load = Load::start(&fleet, targets, &request, Rates::of_environment()?).await?;
     let begin = Instant::now();

@@ -75,7 +75,6 @@ async fn a_handshake_has_its_time() {
 #[tokio::test]
 async fn at_the_limit_the_next_connection_waits_and_is_served() {
     let mut options = options();
-    options.handshake_timeout = SHORT;
     options.max_connections = 2;
     let ground = Ground::start(options).await;
     let mut silent = Vec::new();
@@ -87,7 +86,13 @@ async fn at_the_limit_the_next_connection_waits_and_is_served() {
         );
     }
     ground.eventually("ichor_webhook_connections_open 2").await;
-    serves(&ground).await;
+    let mut next = Box::pin(ground.connect("h2"));
+    let early = tokio::time::timeout(SHORT, next.as_mut()).await;
+    assert!(early.is_err(), "a third connection beside two of two");
+    silent.pop();
+    let mut client = Client::over(next.await.expect("a handshake")).await;
+    let answer = client.post("/fast").await.expect("an answer");
+    assert_eq!(answer, StatusCode::OK);
     ground.stop().await.expect("a clean end");
 }
 
