@@ -80,6 +80,16 @@ var cases = map[string]struct{ fires, quiet []string }{
 		fires: []string{`ichor_reclaims_ended_total{job="ichor", phase="Failed"} 0x20 1x10`},
 		quiet: []string{`ichor_reclaims_ended_total{job="ichor", phase="Failed"} 3x30`, `ichor_reclaims_ended_total{job="ichor", phase="Done"} 0+1x30`},
 	},
+	"IchorCertificateEnds": { // time() is 1800 at minute 30
+		fires: []string{`ichor_serving_certificate_expiry_timestamp_seconds{job="ichor", certificate="leaf", instance="a"} 9999999x30` + "\n" +
+			`ichor_serving_certificate_expiry_timestamp_seconds{job="ichor", certificate="leaf", instance="b"} 1200000x30`},
+		quiet: []string{`ichor_serving_certificate_expiry_timestamp_seconds{job="ichor", certificate="leaf"} 1300000x30`},
+	},
+	"IchorCertificateRefused": {
+		fires: []string{`ichor_serving_certificate_reloads_total{job="ichor", result="refused"} 0+1x30`},
+		quiet: []string{`ichor_serving_certificate_reloads_total{job="ichor", result="refused"} 2x30`,
+			`ichor_serving_certificate_reloads_total{job="ichor", result="served"} 0+1x30`},
+	},
 }
 
 func at(instance, series string) string { return strings.Replace(series, "%", instance, 1) }
