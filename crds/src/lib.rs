@@ -80,6 +80,9 @@ pub const REQUESTED_BY: &str = "ichor.maesh.dev/requested-by";
 /// Annotation with the uid of whoever created an object, beside [`REQUESTED_BY`]: a name may be given to another
 /// person. Absent where the API server knew none.
 pub const REQUESTED_BY_UID: &str = "ichor.maesh.dev/requested-by-uid";
+/// Annotation with the ID of the request that last created the object or changed its spec, set by admission and by nobody
+/// else: the UID of the admission review, by which logs and traces of all that follows are found (DESIGN section 15).
+pub const REQUEST_ID: &str = "ichor.maesh.dev/request-id";
 /// Annotation with the user name of whoever decided about a TalosAccessRequest, set by admission and by nobody else.
 pub const DECIDED_BY: &str = "ichor.maesh.dev/decided-by";
 /// Annotation that lets a TalosCluster or an approved TalosMachine be deleted with the machines left as they are.
@@ -101,6 +104,18 @@ pub const BUNDLE_KEY: &str = "bundle";
 pub const S3_KEYS: [&str; 2] = ["accessKeyID", "secretAccessKey"];
 /// Key of the age identity inside the Secret that `identitySecretRef` of an etcdRestore names.
 pub const AGE_IDENTITY_KEY: &str = "identity";
+
+/// The ID of the request that last created the object or changed its spec, where admission recorded one.
+pub fn request_id(object: &impl kube::ResourceExt) -> Option<&str> {
+    let id = object.annotations().get(REQUEST_ID)?;
+    is_request_id(id).then_some(id)
+}
+
+/// Whether a text is a request ID: a UUID, as every review has one. What else somebody stored is not passed on.
+pub fn is_request_id(text: &str) -> bool {
+    let hex = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    text.len() == 36 && text.bytes().all(hex)
+}
 
 /// The CRDs of every kind, in the order they are applied, with their file names.
 ///

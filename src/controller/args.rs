@@ -1,7 +1,7 @@
 //! The flags of `ichor controller`.
 
 use crate::controller::serving::ServingArgs;
-use crate::runtime::duration;
+use crate::runtime::{duration, telemetry};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -63,6 +63,24 @@ pub struct ControllerArgs {
     /// Which logs are written: a level, or targets with levels such as "info,ichor=debug".
     #[arg(long, value_name = "FILTER", env = "ICHOR_LOG", default_value = "info")]
     pub log_filter: String,
+    /// File with a filter that counts in place of --log-filter while it is there; read again every 5 s.
+    #[arg(long, value_name = "FILE")]
+    pub log_filter_file: Option<PathBuf>,
+    /// OpenTelemetry collector that traces are sent to over gRPC, such as http://otel-collector.monitoring:4317.
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<String>,
+}
+
+impl ControllerArgs {
+    /// What is logged and traced.
+    pub(super) fn telemetry(&self) -> telemetry::Settings {
+        telemetry::Settings {
+            json: self.log_format == LogFormat::Json,
+            filter: self.log_filter.clone(),
+            filter_file: self.log_filter_file.clone(),
+            otlp_endpoint: self.otlp_endpoint.clone().filter(|url| !url.is_empty()),
+        }
+    }
 }
 
 /// Format of the logs.

@@ -22,30 +22,41 @@ use std::process::ExitCode;
 
 /// Runs the controller until it is told to stop or something it needs ends.
 pub fn main(args: &ControllerArgs) -> ExitCode {
-    let logging = telemetry::start(args.log_format == LogFormat::Json, &args.log_filter);
-    if let Err(error) = logging {
-        eprintln!("ichor controller: {error:#}");
-        return ExitCode::FAILURE;
-    }
-    match start(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!(error = %format!("{error:#}"), "the controller ends");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn start(args: &ControllerArgs) -> anyhow::Result<()> {
     // Already installed only where this runs twice in one process, as tests may do.
     rustls::crypto::ring::default_provider()
         .install_default()
         .ok();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .build()?;
-    let ended = runtime.block_on(run::run(args));
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return unable(&error.into()),
+    };
+    let telemetry = {
+        let _inside = runtime.enter();
+        telemetry::start(args.telemetry())
+    };
+    let telemetry = match telemetry {
+        Ok(telemetry) => telemetry,
+        Err(error) => return unable(&error),
+    };
+    let ended = runtime.block_on(run::run(args, telemetry.filter()));
+    if let Err(error) = &ended {
+        tracing::error!(error = %format!("{error:#}"), "the controller ends");
+    }
+    telemetry.flush();
     // What did not end in time does not hold the process up.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
-    ended
+    if ended.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// There is no log yet.
+fn unable(error: &anyhow::Error) -> ExitCode {
+    eprintln!("ichor controller: {error:#}");
+    ExitCode::FAILURE
 }

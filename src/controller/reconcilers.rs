@@ -87,7 +87,11 @@ impl Reconcilers {
             new_feeder::<TalosCluster>(client, namespace, feeder("taloscluster"));
         let (machine_feed, machines) =
             new_feeder::<TalosMachine>(client, namespace, feeder("talosmachine"));
-        let dialling = dialling(&self.args, &self.leader);
+        let dialling = dialling(&self.args, &self.leader, &self.metrics);
+        self.metrics.reclaims({
+            let reclaims = reclaims.clone();
+            move || reclaim::by_phase(&reclaims)
+        });
         let context = Arc::new(Context {
             requests: context::api_guarded(client, namespace),
             requests_raw: reclaim::stored::requests(client.clone(), namespace),
@@ -271,10 +275,11 @@ async fn say_farewell(
     }
 }
 
-fn dialling(args: &ControllerArgs, leader: &Fence) -> DialerOptions {
+fn dialling(args: &ControllerArgs, leader: &Fence, metrics: &Metrics) -> DialerOptions {
     let mut options = DialerOptions::new(Arc::new(clock::now));
     options.allow_local_addresses = args.allow_local_addresses;
     options.guard = context::guard(vec![leader.clone()]);
+    options.observer = Arc::new(metrics.talos());
     options
 }
 

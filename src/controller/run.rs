@@ -9,8 +9,10 @@ use crate::runtime::admin::{self, Admin};
 use crate::runtime::elector::Holder;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::supervisor::Supervisor;
+use crate::runtime::telemetry::LogFilter;
 use crate::runtime::{lease, shutdown};
 use anyhow::Context as _;
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use prometheus_client::registry::Registry;
@@ -31,19 +33,20 @@ const SILENCE: Duration = Duration::from_secs(15);
 ///
 /// # Errors
 /// When something that has to run ended.
-pub async fn run(args: &ControllerArgs) -> anyhow::Result<()> {
+pub async fn run(args: &ControllerArgs, filter: LogFilter) -> anyhow::Result<()> {
     anyhow::ensure!(
         args.lease_retry < args.lease_renew_deadline
             && args.lease_renew_deadline < args.lease_duration,
         "--lease-retry has to be shorter than --lease-renew-deadline, and that shorter than --lease-duration"
     );
-    let (client, roots) = client(args).await?;
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry);
+    let (client, roots) = client(args, &metrics).await?;
     let webhook_metrics = ichor_webhook::Metrics::register(&mut registry);
     let process = identity();
     let mut supervisor = Supervisor::default();
     let stop = supervisor.stop();
+    supervisor.spawn("log filter", filter.follow(stop.clone()));
 
     let (certificates, ready) = Certificates::new(&client, args, &mut registry)?;
     let listener = bind(args.webhook_address, "--webhook-address").await?;
@@ -65,6 +68,7 @@ pub async fn run(args: &ControllerArgs) -> anyhow::Result<()> {
     let listener = bind(args.admin_address, "--admin-address").await?;
     let admin = Admin {
         registry: Arc::new(registry),
+        metrics: metrics.clone(),
         ready,
     };
     // The probes say that the process is not ready while the webhook drains.
@@ -92,7 +96,10 @@ pub async fn run(args: &ControllerArgs) -> anyhow::Result<()> {
 }
 
 /// The client of the API server that Ichor's objects are in, and the CAs it verifies it by.
-async fn client(args: &ControllerArgs) -> anyhow::Result<(Client, Vec<Vec<u8>>)> {
+async fn client(
+    args: &ControllerArgs,
+    metrics: &Metrics,
+) -> anyhow::Result<(Client, Vec<Vec<u8>>)> {
     let mut config = match &args.kubeconfig {
         Some(file) => {
             let read = Kubeconfig::read_from(file)
@@ -107,7 +114,8 @@ async fn client(args: &ControllerArgs) -> anyhow::Result<(Client, Vec<Vec<u8>>)>
         (None, Some(file)) => ichor_certs::keys::certificates(&std::fs::read(file)?),
         (None, None) => Vec::new(),
     };
-    Ok((Client::try_from(config)?, roots))
+    let counted = ClientBuilder::try_from(config)?.with_layer(&metrics.requests());
+    Ok((counted.build(), roots))
 }
 
 async fn bind(address: std::net::SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {

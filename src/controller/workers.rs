@@ -42,6 +42,7 @@ where
     E: Display + Send + 'static,
 {
     crew.metrics.workers(crew.name, crew.size);
+    crew.metrics.queue(crew.name, Arc::clone(&crew.queue));
     let failures = Arc::new(Failures::default());
     let mut workers = JoinSet::new();
     for _ in 0..crew.size {
@@ -49,10 +50,11 @@ where
         let (failures, stop) = (Arc::clone(&failures), stop.clone());
         workers.spawn(async move {
             loop {
-                let key = tokio::select! {
+                let (key, waited) = tokio::select! {
                     () = stop.cancelled() => return,
-                    key = crew.queue.take() => key,
+                    taken = crew.queue.take() => taken,
                 };
+                crew.metrics.begin(crew.name, waited);
                 let again = once(&crew, &failures, &key, reconcile(key.clone())).await;
                 crew.queue.done(key, again);
             }
@@ -71,7 +73,6 @@ async fn once<E: Display>(
     key: &str,
     work: impl Future<Output = Result<Option<Duration>, E>>,
 ) -> Option<Duration> {
-    crew.metrics.begin(crew.name, crew.queue.len());
     let begun = clock::monotonic();
     let outcome = work.await;
     let took = clock::monotonic().saturating_duration_since(begun);

@@ -1,6 +1,6 @@
 //! `/livez`, `/readyz` and `/metrics` over plain HTTP, for the kubelet and Prometheus.
 
-use crate::runtime::metrics;
+use crate::runtime::metrics::{self, Metrics};
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 pub struct Admin {
     /// All metrics of the process.
     pub registry: Arc<Registry>,
+    /// Those of them that are looked up when they are asked for.
+    pub metrics: Metrics,
     /// Why the process is not ready; `Ok` when it is.
     pub ready: watch::Receiver<Result<(), String>>,
 }
@@ -59,6 +61,7 @@ async fn readyz(State(admin): State<Admin>) -> Response {
 
 async fn scrape(State(admin): State<Admin>) -> Response {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    admin.metrics.refresh();
     match metrics::text(&admin.registry) {
         Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

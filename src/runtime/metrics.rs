@@ -1,4 +1,19 @@
-//! Metrics of the process. Where controller-runtime counts the same thing, the name is its (DESIGN section 15).
+//! Metrics of the process. Where controller-runtime counts the same thing, the name is its (DESIGN section 15). Every
+//! label has few values, whatever people and machines do; docs/operations.md explains each metric, and a test compares.
+
+mod live;
+mod process;
+mod queues;
+mod requests;
+mod talos;
+
+pub use requests::CountRequests;
+pub use talos::TalosMetrics;
+
+use crate::runtime::queue::Queue;
+use live::Live;
+use process::ProcessMetrics;
+use queues::QueueMetrics;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -7,6 +22,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A controller.
@@ -28,9 +44,9 @@ struct LeaseLabels {
     name: String,
 }
 
-/// A final phase of a reclaim.
+/// A phase of a reclaim.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct EndLabels {
+struct PhaseLabels {
     phase: String,
 }
 
@@ -42,11 +58,16 @@ pub struct Metrics {
     time: Family<ControllerLabels, Histogram, fn() -> Histogram>,
     active: Family<ControllerLabels, Gauge>,
     concurrency: Family<ControllerLabels, Gauge>,
-    depth: Family<ControllerLabels, Gauge>,
     leading: Family<LeaseLabels, Gauge>,
     resets: Counter,
-    ended: Family<EndLabels, Counter>,
+    ended: Family<PhaseLabels, Counter>,
+    reclaims: Family<PhaseLabels, Gauge>,
     undecodable: Family<ControllerLabels, Gauge>,
+    queues: QueueMetrics,
+    requests: CountRequests,
+    talos: TalosMetrics,
+    process: ProcessMetrics,
+    live: Live,
 }
 
 fn reconcile_histogram() -> Histogram {
@@ -62,11 +83,16 @@ impl Metrics {
             time: Family::new_with_constructor(reconcile_histogram),
             active: Family::default(),
             concurrency: Family::default(),
-            depth: Family::default(),
             leading: Family::default(),
             resets: Counter::default(),
             ended: Family::default(),
+            reclaims: Family::default(),
             undecodable: Family::default(),
+            queues: QueueMetrics::register(registry),
+            requests: CountRequests::register(registry),
+            talos: TalosMetrics::register(registry),
+            process: ProcessMetrics::register(registry),
+            live: Live::default(),
         };
         metrics.announce(registry);
         metrics
@@ -99,11 +125,6 @@ impl Metrics {
             self.concurrency.clone(),
         );
         registry.register(
-            "workqueue_depth",
-            "Objects that wait to be reconciled, due or not",
-            self.depth.clone(),
-        );
-        registry.register(
             "leader_election_master_status",
             "Whether this process holds the lease",
             self.leading.clone(),
@@ -117,6 +138,11 @@ impl Metrics {
             "ichor_reclaims_ended",
             "Reclaims that ended, by phase",
             self.ended.clone(),
+        );
+        registry.register(
+            "ichor_reclaims",
+            "MachineReclaims that are stored, by phase; told by the leader",
+            self.reclaims.clone(),
         );
         registry.register(
             "ichor_undecodable_objects",
@@ -134,13 +160,28 @@ impl Metrics {
         self.active.get_or_create(&labels).set(0);
     }
 
-    /// A reconcile begins.
-    pub fn begin(&self, controller: &'static str, waiting: usize) {
-        let labels = ControllerLabels { controller };
-        self.active.get_or_create(&labels).inc();
-        self.depth
-            .get_or_create(&labels)
-            .set(i64::try_from(waiting).unwrap_or(i64::MAX));
+    /// Where a controller's keys wait.
+    pub fn queue(&self, controller: &'static str, queue: Arc<Queue<String>>) {
+        let queues = self.queues.clone();
+        self.live.add(move || queues.look(controller, &queue));
+    }
+
+    /// What counts requests to the API server.
+    pub fn requests(&self) -> CountRequests {
+        self.requests.clone()
+    }
+
+    /// What counts calls of the Talos API.
+    pub fn talos(&self) -> TalosMetrics {
+        self.talos.clone()
+    }
+
+    /// A reconcile begins, of an object that was due `waited` ago.
+    pub fn begin(&self, controller: &'static str, waited: Duration) {
+        self.active
+            .get_or_create(&ControllerLabels { controller })
+            .inc();
+        self.queues.taken(controller, waited);
     }
 
     /// A reconcile ended; `result` is `success`, `requeue_after` or `error`.
@@ -153,6 +194,7 @@ impl Metrics {
             .inc();
         if result == "error" {
             self.errors.get_or_create(&labels).inc();
+            self.queues.retried(controller);
         }
     }
 
@@ -172,15 +214,37 @@ impl Metrics {
     /// A reclaim ended.
     pub fn reclaim_ended(&self, phase: &str) {
         let phase = phase.to_owned();
-        self.ended.get_or_create(&EndLabels { phase }).inc();
+        self.ended.get_or_create(&PhaseLabels { phase }).inc();
+    }
+
+    /// How to count the reclaims by phase.
+    pub fn reclaims(&self, count: impl Fn() -> Vec<(String, usize)> + Send + Sync + 'static) {
+        let reclaims = self.reclaims.clone();
+        self.live.add(move || {
+            for (phase, number) in count() {
+                reclaims
+                    .get_or_create(&PhaseLabels { phase })
+                    .set(gauge(number));
+            }
+        });
+    }
+
+    /// Looks up what is told only when it is asked for.
+    pub fn refresh(&self) {
+        self.process.look();
+        self.live.look();
     }
 
     /// How many objects of a controller's kind cannot be decoded.
     pub fn undecodable(&self, controller: &'static str, number: usize) {
         self.undecodable
             .get_or_create(&ControllerLabels { controller })
-            .set(i64::try_from(number).unwrap_or(i64::MAX));
+            .set(gauge(number));
     }
+}
+
+fn gauge(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// All metrics in the text format that Prometheus scrapes.
@@ -199,7 +263,7 @@ mod tests {
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
         metrics.workers("machinereclaim", 8);
-        metrics.begin("machinereclaim", 3);
+        metrics.begin("machinereclaim", Duration::from_millis(3));
         metrics.end("machinereclaim", "error", Duration::from_millis(5));
         metrics.leading("ichor-controller", true);
         let text = text(&registry).expect("text");
@@ -209,6 +273,8 @@ mod tests {
             "controller_runtime_max_concurrent_reconciles{controller=\"machinereclaim\"} 8",
             "controller_runtime_active_workers{controller=\"machinereclaim\"} 0",
             "leader_election_master_status{name=\"ichor-controller\"} 1",
+            "workqueue_retries_total{controller=\"machinereclaim\",name=\"machinereclaim\"} 1",
+            "workqueue_queue_duration_seconds_count{controller=\"machinereclaim\",name=\"machinereclaim\"} 1",
         ] {
             assert!(text.contains(line), "{line} is missing in\n{text}");
         }

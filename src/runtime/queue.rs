@@ -23,6 +23,8 @@ struct State<K> {
     busy: HashSet<K>,
     /// Busy keys that were added meanwhile, with the time they are due again.
     again: HashMap<K, Instant>,
+    /// How often a key began to wait.
+    added: u64,
 }
 
 impl<K: Clone + Eq + Hash + Ord> Default for Queue<K> {
@@ -33,6 +35,7 @@ impl<K: Clone + Eq + Hash + Ord> Default for Queue<K> {
                 order: BTreeSet::new(),
                 busy: HashSet::new(),
                 again: HashMap::new(),
+                added: 0,
             }),
             changed: Notify::new(),
         }
@@ -59,17 +62,17 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         self.changed.notify_one();
     }
 
-    /// The next key that is due, marked busy until [`Queue::done`] is called for it.
-    pub async fn take(&self) -> K {
+    /// The next key that is due, marked busy until [`Queue::done`] is called for it, and how long it has been due.
+    pub async fn take(&self) -> (K, Duration) {
         loop {
             let changed = self.changed.notified();
             let next = {
                 let mut state = self.lock();
                 match state.pop(clock::monotonic()) {
-                    Next::Due(key) => {
+                    Next::Due(key, waited) => {
                         // Another worker may have a key to take as well.
                         self.changed.notify_one();
-                        return key;
+                        return (key, waited);
                     }
                     Next::At(at) => Some(at),
                     Next::Nothing => None,
@@ -118,6 +121,18 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         self.lock().due.len()
     }
 
+    /// How many keys are due and not taken yet.
+    pub fn due(&self) -> usize {
+        let now = clock::monotonic();
+        let state = self.lock();
+        state.order.iter().take_while(|(at, _)| *at <= now).count()
+    }
+
+    /// How often a key began to wait.
+    pub fn added(&self) -> u64 {
+        self.lock().added
+    }
+
     /// Whether no key waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -130,7 +145,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
 }
 
 enum Next<K> {
-    Due(K),
+    Due(K, Duration),
     At(Instant),
     Nothing,
 }
@@ -142,6 +157,8 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
                 return;
             }
             self.order.remove(&(*known, key.clone()));
+        } else {
+            self.added = self.added.saturating_add(1);
         }
         self.order.insert((at, key.clone()));
         self.due.insert(key, at);
@@ -152,10 +169,10 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
             None => Next::Nothing,
             Some((at, _)) if *at > now => Next::At(*at),
             Some(_) => match self.order.pop_first() {
-                Some((_, key)) => {
+                Some((at, key)) => {
                     self.due.remove(&key);
                     self.busy.insert(key.clone());
-                    Next::Due(key)
+                    Next::Due(key, now.saturating_duration_since(at))
                 }
                 None => Next::Nothing,
             },
@@ -174,8 +191,11 @@ mod tests {
         queue.add_after("a", Duration::from_secs(3600));
         queue.add("a");
         queue.add("b");
-        assert_eq!(queue.len(), 2);
-        let mut taken = [queue.take().await, queue.take().await];
+        assert_eq!((queue.len(), queue.due(), queue.added()), (2, 2, 2));
+        queue.add_after("c", Duration::from_secs(3600));
+        assert_eq!((queue.len(), queue.due(), queue.added()), (3, 2, 3));
+        queue.forget(&"c");
+        let mut taken = [queue.take().await.0, queue.take().await.0];
         taken.sort_unstable();
         assert_eq!(taken, ["a", "b"]);
         assert!(queue.is_empty());
@@ -185,12 +205,12 @@ mod tests {
     async fn a_busy_key_is_not_taken_twice_and_comes_again_if_it_was_added() {
         let queue = Arc::new(Queue::default());
         queue.add("a");
-        assert_eq!(queue.take().await, "a");
+        assert_eq!(queue.take().await.0, "a");
         queue.add("a");
         assert!(queue.is_empty(), "busy keys do not wait");
         let other = tokio::spawn({
             let queue = Arc::clone(&queue);
-            async move { queue.take().await }
+            async move { queue.take().await.0 }
         });
         tokio::task::yield_now().await;
         assert!(!other.is_finished());

@@ -4,6 +4,7 @@ use crate::class;
 use crate::dialer::DialerOptions;
 use crate::error::{Class, Kind, TalosError};
 use crate::guard::{self, Cut};
+use crate::observer;
 use crate::tls;
 use http::{Request, Response, Uri};
 use hyper::body::Incoming;
@@ -29,6 +30,8 @@ use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 use tonic::body::Body;
 use tonic::{Code, Status};
+use tracing::Instrument as _;
+use tracing::field::Empty;
 
 /// Largest message Talos sends (`talos-api.md` section 1).
 pub(crate) const MESSAGE_LIMIT: usize = 32 * 1024 * 1024;
@@ -147,9 +150,30 @@ impl Connection {
         self.0.origin.clone()
     }
 
-    /// Runs one call under its deadline and the guard's. Nothing is sent once the lease is over, and what is under
-    /// way then is broken off.
+    /// Runs one call under its deadline and the guard's, in a span of its own. Nothing is sent once the lease is over,
+    /// and what is under way then is broken off.
     pub(crate) async fn call<T, F>(
+        &self,
+        method: &'static str,
+        limit: Duration,
+        call: F,
+    ) -> Result<T, TalosError>
+    where
+        F: Future<Output = Result<T, Status>>,
+    {
+        let address = self.0.address;
+        let span = tracing::info_span!("talos call", %address, method, class = Empty, otel.status_code = Empty);
+        let begun = Instant::now();
+        let outcome = self
+            .bounded(method, limit, call)
+            .instrument(span.clone())
+            .await;
+        let class = observer::tell(&span, outcome.as_ref().err());
+        self.0.options.observer.call(method, class, begun.elapsed());
+        outcome
+    }
+
+    async fn bounded<T, F>(
         &self,
         method: &'static str,
         limit: Duration,
@@ -166,7 +190,10 @@ impl Connection {
             return Err(class::lease_lost(address));
         }
         let error = match guard::within(guard, now + limit, call).await {
-            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Ok(answer)) => {
+                tracing::debug!(%address, method, "call answered");
+                return Ok(answer);
+            }
             Ok(Err(status)) => class::status(address, method, &status),
             Err(Cut::Lease) => class::lease_lost(address).outcome_unknown(),
             Err(Cut::Own) => {

@@ -5,6 +5,7 @@ use crate::credential::Credential;
 use crate::error::{Class, Kind, TalosError};
 use crate::guard::{Guard, Unguarded};
 use crate::handshake;
+use crate::observer::{self, Observer, Unobserved};
 use ichor_certs::pinned::Fingerprint;
 use ichor_crds::NodeAddress;
 use jiff::Timestamp;
@@ -12,6 +13,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 
 /// The port of the Talos API; no other is dialled (DESIGN section 5).
 pub const PORT: u16 = 50000;
@@ -26,6 +30,8 @@ pub struct DialerOptions {
     pub clock: Clock,
     /// Until when calls may run.
     pub guard: Arc<dyn Guard>,
+    /// Who is told how connections and calls end.
+    pub observer: Arc<dyn Observer>,
     /// For a connection until the node has accepted it.
     pub connect_timeout: Duration,
     /// For a call.
@@ -35,11 +41,12 @@ pub struct DialerOptions {
 }
 
 impl DialerOptions {
-    /// The defaults: 5 s to connect, 10 s for a call, no guard, no local addresses.
+    /// The defaults: 5 s to connect, 10 s for a call, no guard, nobody who counts, no local addresses.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
             guard: Arc::new(Unguarded),
+            observer: Arc::new(Unobserved),
             connect_timeout: Duration::from_secs(5),
             call_timeout: Duration::from_secs(10),
             allow_local_addresses: false,
@@ -79,7 +86,8 @@ impl Dialer {
         credential: &Credential,
     ) -> Result<Connection, TalosError> {
         self.allowed(address)?;
-        handshake::configured(&self.options, address, credential).await
+        let dial = handshake::configured(&self.options, address, credential);
+        self.observed(address, "mutual TLS", dial).await
     }
 
     /// Connects to a machine in maintenance mode, which shows a certificate that no CA vouches for: any, or only
@@ -90,7 +98,23 @@ impl Dialer {
         pin: Option<Fingerprint>,
     ) -> Result<Connection, TalosError> {
         self.allowed(address)?;
-        handshake::maintenance(&self.options, address, pin).await
+        let dial = handshake::maintenance(&self.options, address, pin);
+        self.observed(address, "maintenance", dial).await
+    }
+
+    /// A span around the handshake, and how it ended.
+    async fn observed<T>(
+        &self,
+        address: IpAddr,
+        mode: &'static str,
+        dial: impl Future<Output = Result<T, TalosError>>,
+    ) -> Result<T, TalosError> {
+        let span = tracing::info_span!("talos dial", %address, mode, class = Empty, otel.status_code = Empty);
+        let begun = Instant::now();
+        let outcome = dial.instrument(span.clone()).await;
+        let class = observer::tell(&span, outcome.as_ref().err());
+        self.options.observer.dial(class, begun.elapsed());
+        outcome
     }
 
     fn allowed(&self, address: IpAddr) -> Result<(), TalosError> {

@@ -20,6 +20,21 @@ pub enum Class {
     Gone,
 }
 
+impl Class {
+    /// How a call ended, as metrics and traces name it: `ok` without an error.
+    pub fn name(error: Option<Self>) -> &'static str {
+        match error {
+            None => "ok",
+            Some(Self::Unreachable) => "unreachable",
+            Some(Self::NotReady) => "not_ready",
+            Some(Self::Refused) => "refused",
+            Some(Self::Invalid) => "invalid",
+            Some(Self::Busy) => "busy",
+            Some(Self::Gone) => "gone",
+        }
+    }
+}
+
 /// What went wrong, more closely than the class says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {

@@ -14,6 +14,7 @@ mod error;
 mod guard;
 mod handshake;
 mod model;
+mod observer;
 mod pool;
 mod proto;
 mod reads;
@@ -33,5 +34,6 @@ pub use model::{
     ClusterInfo, DiscoveredVolume, Disk, EtcdMember, EtcdStatus, Identity, MachineStatus,
     MachineType, Service, Stage, Version, Volume,
 };
+pub use observer::{Observer, Unobserved};
 pub use pool::Pool;
 pub use talosconfig::{Talosconfig, TalosconfigError};

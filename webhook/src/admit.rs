@@ -9,8 +9,9 @@ use crate::request::{Change, Facts, Judged, Snapshot, Verdict};
 use crate::review::{Operation, Request};
 use crate::state::WebhookState;
 use crate::stored::Stored;
-use ichor_crds::GROUP;
+use ichor_crds::{GROUP, REQUEST_ID, is_request_id};
 use serde_json::value::RawValue;
+use tracing::{Instrument as _, Span};
 
 /// What a request is about.
 enum Subject<'a> {
@@ -27,8 +28,14 @@ enum Subject<'a> {
 /// Answers a request to the mutating webhook.
 pub(crate) async fn mutate_request<R: Judged>(
     state: &WebhookState,
+    webhook: &'static str,
     request: Request<'_>,
 ) -> Outcome {
+    let span = span(webhook, &request, &request.uid);
+    mutated::<R>(state, request).instrument(span).await
+}
+
+async fn mutated<R: Judged>(state: &WebhookState, request: Request<'_>) -> Outcome {
     let patch = match subject::<R>(&request) {
         Err(message) => return bad_request(request.uid, message),
         Ok(Subject::Object {
@@ -42,7 +49,7 @@ pub(crate) async fn mutate_request<R: Judged>(
                     let questions = R::filling(&facts);
                     let user = &request.user_info;
                     let findings = observe(state, questions, &facts.namespace, user).await;
-                    mutate::patch(&Snapshot { facts, findings }, &object)
+                    mutate::patch(&Snapshot { facts, findings }, &object, old.as_ref())
                 }
             }
         }
@@ -66,11 +73,51 @@ pub(crate) async fn mutate_request<R: Judged>(
 /// Answers a request to the validating webhook.
 pub(crate) async fn validate_request<R: Judged>(
     state: &WebhookState,
+    webhook: &'static str,
     request: Request<'_>,
 ) -> Outcome {
-    let facts = match subject::<R>(&request) {
-        Err(message) => return bad_request(request.uid, message),
-        Ok(Subject::Other) => {
+    let read = match subject::<R>(&request) {
+        Err(message) => Err(message),
+        Ok(Subject::Other) => Ok(None),
+        Ok(Subject::Object { object, old }) => {
+            facts::<R>(state, &request, object.as_ref(), old.as_ref()).map(Some)
+        }
+    };
+    let id = read
+        .as_ref()
+        .ok()
+        .and_then(Option::as_ref)
+        .and_then(mutated_as);
+    let span = span(webhook, &request, id.unwrap_or(&request.uid));
+    validated(state, request, read).instrument(span).await
+}
+
+/// The ID that the mutating webhook gave this request, which had another review.
+fn mutated_as<R: Judged>(facts: &Facts<R>) -> Option<&str> {
+    facts.spec()?;
+    let id = facts.annotations.get(REQUEST_ID)?;
+    is_request_id(id).then_some(id)
+}
+
+fn span(webhook: &'static str, request: &Request<'_>, request_id: &str) -> Span {
+    tracing::info_span!(
+        "admission",
+        request_id,
+        webhook,
+        operation = request.operation.as_str(),
+        namespace = %request.namespace,
+        name = %request.name,
+    )
+}
+
+async fn validated<R: Judged>(
+    state: &WebhookState,
+    request: Request<'_>,
+    read: Result<Option<Facts<R>>, String>,
+) -> Outcome {
+    let facts = match read {
+        Ok(Some(facts)) => facts,
+        Ok(None) => {
             let answer = Answer::allowed(request.uid);
             return Outcome {
                 answer,
@@ -78,12 +125,7 @@ pub(crate) async fn validate_request<R: Judged>(
                 reason: "NotCovered",
             };
         }
-        Ok(Subject::Object { object, old }) => {
-            match facts::<R>(state, &request, object.as_ref(), old.as_ref()) {
-                Ok(facts) => facts,
-                Err(message) => return bad_request(request.uid, message),
-            }
-        }
+        Err(message) => return bad_request(request.uid, message),
     };
     let questions = R::questions(&facts);
     let findings = observe(state, questions, &facts.namespace, &request.user_info).await;
@@ -186,6 +228,7 @@ fn facts<R: Judged>(
     });
     Ok(Facts {
         caller: request.user_info.username.clone().unwrap_or_default(),
+        review: request.uid.clone(),
         caller_uid: request.user_info.uid.clone().filter(|uid| !uid.is_empty()),
         namespace: request.namespace.clone(),
         name: request.name.clone(),

@@ -4,12 +4,18 @@ use crate::field::FieldError;
 use crate::findings::known;
 use crate::ports::{Access, ClusterLookup};
 use crate::request::{Change, Facts, Judged, Snapshot};
-use ichor_crds::{DECIDED_BY, LocalReference, NodeAddress, REQUESTED_BY, REQUESTED_BY_UID};
+use ichor_crds::{
+    DECIDED_BY, LocalReference, NodeAddress, REQUEST_ID, REQUESTED_BY, REQUESTED_BY_UID,
+    is_request_id,
+};
 use serde::Serialize;
 
 /// The annotations that admission writes, and nobody sets or changes by hand (DESIGN section 4, step 2):
-/// who created the object, by name and uid, and who decided about it.
-pub(crate) fn stamps<R: Judged>(facts: &Facts<R>) -> [(&'static str, Option<&str>); 3] {
+/// who created the object, by name and uid, who decided about it, and the request that last said what it shall be.
+pub(crate) fn stamps<R: Judged>(
+    facts: &Facts<R>,
+    spec_changes: bool,
+) -> [(&'static str, Option<&str>); 4] {
     let was = |key: &str| facts.old_annotations.get(key).map(String::as_str);
     let (caller, uid) = (Some(facts.caller.as_str()), facts.caller_uid.as_deref());
     let (by, by_uid) = match facts.change {
@@ -21,10 +27,16 @@ pub(crate) fn stamps<R: Judged>(facts: &Facts<R>) -> [(&'static str, Option<&str
     } else {
         was(DECIDED_BY)
     };
+    let request = if spec_changes {
+        Some(facts.review.as_str())
+    } else {
+        was(REQUEST_ID)
+    };
     [
         (REQUESTED_BY, by),
         (REQUESTED_BY_UID, by_uid),
         (DECIDED_BY, decided),
+        (REQUEST_ID, request),
     ]
 }
 
@@ -35,14 +47,22 @@ pub(crate) fn stamped<R: Judged>(snapshot: &Snapshot<R>) -> Vec<FieldError> {
     if matches!(facts.change, Change::Delete { .. }) {
         return Vec::new();
     }
+    let spec_changes = facts.spec().is_some();
     let forged = |(key, want): &(&str, Option<&str>)| {
         let (now, was) = (facts.annotations.get(*key), facts.old_annotations.get(*key));
+        // Each webhook is asked by a review of its own: the mutating one's ID cannot be known here.
+        if *key == REQUEST_ID && spec_changes {
+            return now.is_some_and(|id| !is_request_id(id));
+        }
         now.map(String::as_str) != *want && !(now.is_none() && was.is_none())
     };
-    let errors = stamps(facts).into_iter().filter(forged).map(|(key, _)| {
-        let why = format!("{key} is set by admission and cannot be set or changed by hand");
-        FieldError::forbidden("metadata.annotations", why)
-    });
+    let errors = stamps(facts, spec_changes)
+        .into_iter()
+        .filter(forged)
+        .map(|(key, _)| {
+            let why = format!("{key} is set by admission and cannot be set or changed by hand");
+            FieldError::forbidden("metadata.annotations", why)
+        });
     errors.collect()
 }
 

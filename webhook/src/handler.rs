@@ -19,7 +19,6 @@ use ichor_crds::{
 };
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
-use tracing::Instrument;
 
 /// Largest body that is read: two objects and their frame (DESIGN section 4).
 pub const MAX_BODY_BYTES: usize = 7 << 20;
@@ -118,23 +117,11 @@ async fn answer<R: Judged, const MUTATES: bool>(
         }
         Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()),
     };
-    let span = tracing::info_span!(
-        "admission",
-        request_id = %request.uid,
-        webhook,
-        operation = request.operation.as_str(),
-        namespace = %request.namespace,
-        name = %request.name,
-    );
     let operation = request.operation.as_str();
     let outcome = if MUTATES {
-        admit::mutate_request::<R>(state, request)
-            .instrument(span)
-            .await
+        admit::mutate_request::<R>(state, webhook, request).await
     } else {
-        admit::validate_request::<R>(state, request)
-            .instrument(span)
-            .await
+        admit::validate_request::<R>(state, webhook, request).await
     };
     state.0.metrics.decided(&DecisionLabels {
         resource: R::RESOURCE,

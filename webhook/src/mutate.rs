@@ -6,17 +6,35 @@ use crate::request::{Judged, Snapshot};
 use crate::stored::Stored;
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// The patch for the object of a request.
-pub(crate) fn patch<R: Judged>(snapshot: &Snapshot<R>, object: &Stored<'_>) -> Patch {
-    let mut operations = annotations(object, &stamps(&snapshot.facts));
+/// The patch for the object of a request, in place of `old`.
+pub(crate) fn patch<R: Judged>(
+    snapshot: &Snapshot<R>,
+    object: &Stored<'_>,
+    old: Option<&Stored<'_>>,
+) -> Patch {
     // A spec that does not change is left as it is stored, also when it was stored before this webhook
     // ran: a finalizer must come off without a change of spec (FAULTS 5).
-    if snapshot.facts.spec().is_some() {
-        operations.extend(spec(object, R::fill(snapshot)));
-    }
+    let filled = match snapshot.facts.spec() {
+        Some(_) => spec(object, R::fill(snapshot)),
+        None => Vec::new(),
+    };
+    let changes = snapshot.facts.spec().is_some() && !restores(object, old, &filled);
+    let mut operations = annotations(object, &stamps(&snapshot.facts, changes));
+    operations.extend(filled);
     Patch(operations)
+}
+
+/// Whether the spec becomes what is stored by what is filled in: the same file, applied again in its own writing, is
+/// no new request.
+fn restores(object: &Stored<'_>, old: Option<&Stored<'_>>, filled: &[PatchOperation]) -> bool {
+    let value = |stored: &Stored<'_>| stored.spec::<Value>().unwrap_or_default();
+    let Some(old) = old.filter(|_| !filled.is_empty()) else {
+        return false;
+    };
+    let mut new = json!({"spec": value(object)});
+    json_patch::patch(&mut new, filled).is_ok() && new["spec"] == value(old)
 }
 
 /// Each annotation as it has to be: set whatever was given, restored at each change, so that nobody can

@@ -91,6 +91,8 @@ pub enum Change<R: Judged> {
 pub struct Facts<R: Judged> {
     /// User name of the caller.
     pub caller: String,
+    /// UID of the review.
+    pub review: String,
     /// Uid of the caller, where the API server knows one.
     pub caller_uid: Option<String>,
     /// Namespace of the object.

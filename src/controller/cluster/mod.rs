@@ -11,6 +11,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::PostParams;
 use std::time::Duration;
+use tracing::Instrument as _;
 
 /// How often a bundle that is fine is read again: Secrets are not watched, so that no right to list them is needed.
 const AGAIN: Duration = Duration::from_mins(10);
@@ -23,6 +24,12 @@ pub async fn reconcile(context: &Context, name: &str) -> anyhow::Result<Option<D
     let Some(cluster) = context.clusters.named(name) else {
         return Ok(None);
     };
+    let request_id = ichor_crds::request_id(&cluster);
+    let span = tracing::info_span!("cluster", request_id, cluster = name);
+    check(context, cluster).instrument(span).await
+}
+
+async fn check(context: &Context, cluster: TalosCluster) -> anyhow::Result<Option<Duration>> {
     let now = clock::now();
     let sound = match context.clusters.managed(cluster.clone()).await {
         Ok(managed) => managed

@@ -25,13 +25,17 @@ pub use sightings::Sightings;
 
 use crate::controller::context::Context;
 use crate::controller::lock::Purpose;
+use crate::controller::store::Cache;
 use crate::controller::workers::RESYNC;
 use ichor_crds::conditions::OVERDUE;
 use ichor_crds::conditions::reclaim as reason;
-use ichor_crds::{MachineReclaim, MachineReclaimSpec, MachineReclaimStatus, NodeAddress};
+use ichor_crds::{
+    MachineReclaim, MachineReclaimSpec, MachineReclaimStatus, NodeAddress, ReclaimPhase,
+};
 use kube::{Resource, ResourceExt};
 use std::net::IpAddr;
 use std::time::Duration;
+use tracing::Instrument as _;
 
 /// Reconciles the request of a name; gives when it is to be looked at again.
 ///
@@ -49,10 +53,21 @@ pub async fn reconcile(context: &Context, name: &str) -> anyhow::Result<Option<D
             return Ok(Some(context.settings.recheck));
         }
     };
-    let step = decide::next(&snapshot, &context.settings);
-    tracing::debug!(request = name, ?step, "decided");
+    // Every line and every call to a machine that follows carries which request it is for (DESIGN section 15).
+    let uid = purpose(&snapshot.request).uid;
+    let request_id = ichor_crds::request_id(&snapshot.request);
+    let span = tracing::info_span!("reclaim", request_id, request = name, %uid);
     // On the heap: the workers hold many of these.
-    match Box::pin(act::carry_out(context, &snapshot, step)).await {
+    Box::pin(carry_on(context, &snapshot).instrument(span)).await
+}
+
+async fn carry_on(
+    context: &Context,
+    snapshot: &decide::Snapshot,
+) -> anyhow::Result<Option<Duration>> {
+    let step = decide::next(snapshot, &context.settings);
+    tracing::debug!(?step, "decided");
+    match act::carry_out(context, snapshot, step).await {
         Ok(again) => Ok(Some(again.unwrap_or(RESYNC))),
         Err(trouble) => act::report(context, &snapshot.request, trouble).await,
     }
@@ -124,6 +139,33 @@ pub fn left_the_cluster(status: &MachineReclaimStatus) -> bool {
         .iter()
         .any(|condition| condition.type_ == OVERDUE);
     gone || overdue || status.phase.is_final()
+}
+
+/// How many requests there are in each phase.
+pub fn by_phase(requests: &Cache<MachineReclaim>) -> Vec<(String, usize)> {
+    use ReclaimPhase::{
+        AwaitingConfirmation, AwaitingMaintenance, Done, Failed, Inspecting, Pending, Refused,
+        Resetting,
+    };
+    let phases =
+        requests.collect(|one| Some(one.status.as_ref().map(|it| it.phase).unwrap_or_default()));
+    [
+        Pending,
+        Inspecting,
+        AwaitingConfirmation,
+        Resetting,
+        AwaitingMaintenance,
+        Done,
+        Refused,
+        Failed,
+    ]
+    .map(|phase| {
+        (
+            format!("{phase:?}"),
+            phases.iter().filter(|one| **one == phase).count(),
+        )
+    })
+    .into()
 }
 
 /// The name of a request that has not ended and names `cluster`.

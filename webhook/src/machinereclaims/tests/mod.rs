@@ -24,6 +24,8 @@ type Snapshot = crate::request::Snapshot<MachineReclaim>;
 
 pub(super) const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f463133";
 pub(super) const SWAPPED: &str = "44454c4c-4200-1035-8052-b4c04f463133";
+/// UID of the review.
+pub(super) const REVIEW: &str = "5f8f6c0e-2d1f-4f0a-9c53-0a5b3d7c9e11";
 pub(super) const OTHER_UUID: &str = "9f0c0000-0042-3510-8052-b4c04f463134";
 
 /// A spec with the credentials of cluster `prod`.
@@ -91,6 +93,7 @@ pub(super) fn snapshot(change: Change) -> Snapshot {
     let by_alice = [(REQUESTED_BY.to_owned(), "alice".to_owned())];
     let facts = Facts {
         caller: "alice".to_owned(),
+        review: REVIEW.to_owned(),
         caller_uid: None,
         namespace: "ichor-system".to_owned(),
         name: "reclaim-x7k2p".to_owned(),

@@ -4,7 +4,27 @@ use proptest::prelude::*;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
+const REQUEST: &str = "ichor.maesh.dev/request-id";
+
+/// The patch without the request's ID, which has its own test.
 fn patch(caller: &str, object: &Value, old: Option<&Value>) -> Vec<Value> {
+    let mut operations = whole_patch(caller, object, old);
+    for operation in &mut operations {
+        if let Some(all) = operation["value"].as_object_mut() {
+            all.remove(REQUEST);
+        }
+    }
+    let of_id = |one: &Value| {
+        one["path"]
+            .as_str()
+            .is_some_and(|path| path.ends_with("request-id"))
+            || one["value"] == json!({})
+    };
+    operations.retain(|one| !of_id(one));
+    operations
+}
+
+fn whole_patch(caller: &str, object: &Value, old: Option<&Value>) -> Vec<Value> {
     let object = to_raw_value(object).expect("object");
     let old = old.map(|old| to_raw_value(old).expect("old object"));
     let old = old
@@ -27,7 +47,7 @@ fn patch(caller: &str, object: &Value, old: Option<&Value>) -> Vec<Value> {
             update(before, MachineReclaimStatus::default(), spec)
         };
     }
-    let patch = crate::mutate::patch(&snapshot, &object);
+    let patch = crate::mutate::patch(&snapshot, &object, old.as_ref());
     match serde_json::to_value(patch).expect("patch") {
         Value::Array(operations) => operations,
         other => panic!("{other}"),
@@ -80,6 +100,78 @@ fn the_creator_is_recorded_whatever_was_given() {
     ] {
         let operations = patch("alice", &object(annotations, "10.5.0.7", Value::Null), None);
         assert_eq!(Value::Array(operations), want);
+    }
+}
+
+#[test]
+fn the_request_is_recorded_where_the_spec_changes_and_only_there() {
+    let with = |id: Option<&str>, address: &str| {
+        let id = id.map_or(json!({}), |id| json!({REQUEST: id}));
+        object(id, address, Value::Null)
+    };
+    let (first, forged) = (
+        "0d7b1f9e-6a53-4c38-8f5e-2c1b7a9d4e60",
+        "f0f0f0f0-0000-4000-8000-000000000000",
+    );
+    let (here, there) = ("10.5.0.7", "fc00:22::2");
+    for (what, new, old, want) in [
+        ("created", with(None, here), None, Some(REVIEW)),
+        (
+            "created, forged",
+            with(Some(forged), here),
+            None,
+            Some(REVIEW),
+        ),
+        (
+            "changed",
+            with(Some(first), there),
+            Some(with(Some(first), here)),
+            Some(REVIEW),
+        ),
+        (
+            "changed, dropped",
+            with(None, there),
+            Some(with(Some(first), here)),
+            Some(REVIEW),
+        ),
+        (
+            "as it was",
+            with(Some(first), here),
+            Some(with(Some(first), here)),
+            Some(first),
+        ),
+        (
+            "as it was, forged",
+            with(Some(forged), here),
+            Some(with(Some(first), here)),
+            Some(first),
+        ),
+        (
+            "as it was, dropped",
+            with(None, here),
+            Some(with(Some(first), here)),
+            Some(first),
+        ),
+        (
+            "as it was, never recorded",
+            with(Some(forged), here),
+            Some(with(None, here)),
+            None,
+        ),
+        (
+            "in its own writing",
+            with(Some(first), "FC00:22::2"),
+            Some(with(Some(first), there)),
+            Some(first),
+        ),
+    ] {
+        let operations = whole_patch("alice", &new, old.as_ref());
+        let stored = apply(&new, &operations);
+        assert_eq!(
+            stored["metadata"]["annotations"][REQUEST].as_str(),
+            want,
+            "{what}"
+        );
     }
 }
 
@@ -196,14 +288,14 @@ proptest! {
         given in objects(),
         old in proptest::option::of(objects()),
     ) {
-        let once = apply(&given, &patch(&caller, &given, old.as_ref()));
-        prop_assert_eq!(patch(&caller, &once, old.as_ref()), Vec::<Value>::new());
+        let once = apply(&given, &whole_patch(&caller, &given, old.as_ref()));
+        prop_assert_eq!(whole_patch(&caller, &once, old.as_ref()), Vec::<Value>::new());
         prop_assert_eq!(&once["status"], &given["status"]);
     }
 
     #[test]
     fn every_operation_of_a_patch_changes_something(given in objects(), old in proptest::option::of(objects())) {
-        let operations = patch("alice", &given, old.as_ref());
+        let operations = whole_patch("alice", &given, old.as_ref());
         for at in 0..operations.len() {
             prop_assert_ne!(apply(&given, &operations[..at]), apply(&given, &operations[..=at]));
         }
