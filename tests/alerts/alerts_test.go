@@ -72,6 +72,10 @@ var cases = map[string]struct{ fires, quiet []string }{
 		quiet: []string{`controller_runtime_reconcile_errors_total{job="ichor", controller="c"} 100x30`,
 			`controller_runtime_reconcile_errors_total{job="ichor", controller="c"} 0x20 1 2 3x8`},
 	},
+	"IchorQueueWaits": {
+		fires: []string{`workqueue_depth{job="ichor", controller="c", instance="a"} 3x30` + "\n" + `workqueue_depth{job="ichor", controller="c", instance="b"} 0x30`},
+		quiet: []string{`workqueue_depth{job="ichor", controller="c"} 9x20 0 9x9`},
+	},
 	"IchorUndecodableObjects": {
 		fires: []string{`ichor_undecodable_objects{job="ichor", controller="c"} 1x30`},
 		quiet: []string{`ichor_undecodable_objects{job="ichor", controller="c"} 0x30`},

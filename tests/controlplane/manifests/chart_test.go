@@ -98,6 +98,7 @@ func TestValues(t *testing.T) {
 		{"imagePullSecrets={a}", "imagePullSecrets:\n        - name: a", ""},
 		{"replicas=3", "replicas: 3", ""},
 		{"log.format=text,log.filter=debug", "- --log-format=text\n            - --log-filter=debug", ""},
+		{"tracing.endpoint=http://otel:4317", "- --otlp-endpoint=http://otel:4317", ""},
 		{"extraArgs={--reclaim-history=30d}", "- --reclaim-history=30d", ""},
 		{"crds.install=false", "", "kind: CustomResourceDefinition"},
 		{"crds.keep=false", "kind: CustomResourceDefinition", "helm.sh/resource-policy"},
@@ -131,7 +132,7 @@ func TestValues(t *testing.T) {
 		})
 	}
 	for _, wrong := range []string{
-		"replica=3", "replicas=0", "replicas=two", "image.pullPolicy=Sometimes", "image.digest=sha256:1", "extraArgs={debug}",
+		"replica=3", "replicas=0", "replicas=two", "tracing.endpoint=otel", "image.pullPolicy=Sometimes", "image.digest=sha256:1", "extraArgs={debug}",
 		"certManager.issuer=x", "certManager.issuerRef.kind=Issuer", "networkPolicy.egressPorts={0}", "monitoring.alerts=true", "log.format=xml",
 	} {
 		t.Run("refused: "+wrong, func(t *testing.T) {
@@ -191,7 +192,7 @@ func TestVersions(t *testing.T) {
 // Every flag that the chart gives is one of the program's, whose reference is generated from it.
 func TestFlagsExist(t *testing.T) {
 	reference := string(file(t, "docs/cli.md"))
-	all := rendered(t, "--set=certManager.enabled=true,clientCA.configMap=a", "--show-only=templates/controller.yaml")
+	all := rendered(t, "--set=certManager.enabled=true,clientCA.configMap=a,tracing.endpoint=http://a", "--show-only=templates/controller.yaml")
 	flags := regexp.MustCompile(`- (--[a-z-]+)=`).FindAllStringSubmatch(all, -1)
 	if len(flags) < 6 {
 		t.Errorf("only %v", flags)

@@ -67,7 +67,7 @@ func TestGroundReachesTheWebhook(t *testing.T) {
 
 	plane := planetest.Start(t)
 	rendered := plane.Kubectl(t, "kustomize", ground())
-	if found := strings.Count(rendered, "port: 9443"); found != 2 {
+	if found := strings.Count(rendered, "port: 9443"); found != 16 {
 		t.Fatalf("the overlay names the placeholder port %d times", found)
 	}
 	rendered = strings.ReplaceAll(rendered, "port: 9443", "port: "+port)
