@@ -73,8 +73,7 @@ func TestGroundReachesTheWebhook(t *testing.T) {
 	rendered = strings.ReplaceAll(rendered, "port: 9443", "port: "+port)
 	plane.KubectlInput(t, rendered, "apply", "-f", "-")
 	for _, kind := range []string{"mutatingwebhookconfiguration", "validatingwebhookconfiguration"} {
-		plane.Kubectl(t, "patch", kind, "ichor", "--type=json", "-p",
-			`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"`+cert.caBundle()+`"}]`)
+		plane.Kubectl(t, "patch", kind, "ichor", "--type=json", "-p", trusting(t, plane, kind))
 	}
 
 	// The configurations are in force a moment after they were written.
@@ -95,6 +94,16 @@ func TestGroundReachesTheWebhook(t *testing.T) {
 			t.Errorf("%s was not asked, only %v", path, paths)
 		}
 	}
+}
+
+// trusting is the patch that makes every webhook of a configuration trust the certificate.
+func trusting(t *testing.T, plane *planetest.Plane, kind string) string {
+	t.Helper()
+	var patch []string
+	for i := range strings.Fields(plane.Kubectl(t, "get", kind, "ichor", "-o", "jsonpath={.webhooks[*].name}")) {
+		patch = append(patch, fmt.Sprintf(`{"op":"add","path":"/webhooks/%d/clientConfig/caBundle","value":%q}`, i, serving().caBundle()))
+	}
+	return "[" + strings.Join(patch, ",") + "]"
 }
 
 type certificate struct {
