@@ -9,7 +9,9 @@
 )]
 
 mod admission;
+mod configuration;
 mod trust;
 
 pub use admission::{judge, review};
+pub use configuration::patch;
 pub use trust::{bundle, pem};

@@ -49,4 +49,4 @@ macro_rules! property {
     } };
 }
 
-property!(review, judge, bundle, pem);
+property!(review, judge, bundle, pem, patch);
