@@ -5,6 +5,7 @@ use anyhow::{Result, ensure};
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::kubectl::Said;
 use ichor_ground::{Kubectl, World, eventually};
+use ichor_simulator::pki::Bundle;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -14,7 +15,7 @@ pub const EDITOR: &[&str] = &["--as=editor"];
 
 pub const CAROL: &[&str] = &["--as=carol", "--as-group=reclaimers"];
 
-/// A controller whose webhook judges alone: no policies, no CEL in the CRD. Its cluster `prod` has no bundle, so that
+/// A controller whose webhook judges alone: no policies, no CEL in the CRD. Its clusters have lost their bundles, so that
 /// nothing is ever dialled.
 pub async fn bare() -> Result<&'static World> {
     static BARE: OnceCell<World> = OnceCell::const_new();
@@ -23,7 +24,7 @@ pub async fn bare() -> Result<&'static World> {
         let admin = world.plane.kubectl();
         people(&admin).await?;
         for cluster in ["prod", "other"] {
-            admin.apply(&talos_cluster(cluster)).await?;
+            add_cluster(&admin, cluster).await?;
         }
         admin
             .run(&["delete", "validatingadmissionpolicybinding", "--all"])
@@ -41,19 +42,20 @@ pub async fn bare() -> Result<&'static World> {
     .await
 }
 
-/// Takes the rules out of the CRD.
+/// Takes the rules out of the CRDs.
 async fn without_cel(admin: &Kubectl) -> Result<()> {
     let get = [
         "get",
         "crd",
-        "machinereclaims.ichor.maesh.dev",
+        "-l",
+        "app.kubernetes.io/name=ichor",
         "-o",
         "json",
     ];
-    let mut crd: Value = serde_json::from_str(&admin.run(&get).await?)?;
-    strip(&mut crd);
+    let mut crds: Value = serde_json::from_str(&admin.run(&get).await?)?;
+    strip(&mut crds);
     let said = admin
-        .pipe(&["replace", "-f", "-"], &crd.to_string())
+        .pipe(&["replace", "-f", "-"], &crds.to_string())
         .await?;
     ensure!(said.ok, "{}", said.err);
     Ok(())
@@ -96,16 +98,32 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: Group, name: reclaimers}
     admin.apply(&text).await.map(drop)
 }
 
-pub fn talos_cluster(name: &str) -> String {
-    json!({
+/// Adds a TalosCluster, which admission wants a bundle for, and takes the bundle away again.
+pub async fn add_cluster(admin: &Kubectl, name: &str) -> Result<()> {
+    admin.apply(&talos_cluster(name)?).await?;
+    let secret = format!("{name}-bundle");
+    admin
+        .run(&["delete", "secret", &secret, "-n", NAMESPACE])
+        .await
+        .map(drop)
+}
+
+/// A TalosCluster and the Secret it is made from.
+fn talos_cluster(name: &str) -> Result<String> {
+    let bundle = Bundle::generate()?.yaml()?;
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": format!("{name}-bundle"), "namespace": NAMESPACE},
+        "stringData": {"bundle": bundle},
+    });
+    let cluster = json!({
         "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosCluster",
         "metadata": {"name": name, "namespace": NAMESPACE},
         "spec": {
-            "endpoint": "https://10.0.0.1:6443", "talosVersion": "v1.14.0", "kubernetesVersion": "v1.37.2",
+            "endpoint": "https://10.0.0.1:6443", "talosVersion": "v1.13.5", "kubernetesVersion": "v1.35.4",
             "secretsBundleRef": {"name": format!("{name}-bundle")}, "kubernetesAccess": "self",
         },
-    })
-    .to_string()
+    });
+    Ok(json!({"apiVersion": "v1", "kind": "List", "items": [secret, cluster]}).to_string())
 }
 
 pub fn orphan(address: &str) -> Value {

@@ -1,8 +1,8 @@
 //! Who may ask, and what is recorded about them (FAULTS 6 and 7).
 
 use crate::bare::{
-    CAROL, EDITOR, WEBHOOK, accepted, audited, bare, create, object, orphan, patch, refused,
-    stored, talos_cluster,
+    CAROL, EDITOR, WEBHOOK, accepted, add_cluster, audited, bare, create, object, orphan, patch,
+    refused, stored,
 };
 use crate::common::ichor;
 use anyhow::{Result, ensure};
@@ -80,7 +80,7 @@ async fn faults_7_the_caller_is_judged_with_groups_and_as_impersonated() -> Resu
 async fn faults_7_a_review_error_denies() -> Result<()> {
     let world = World::start_apart(ichor()).await?;
     let admin = world.plane.kubectl();
-    admin.apply(&talos_cluster("prod")).await?;
+    add_cluster(&admin, "prod").await?;
     accepted(&create(&admin, "before", &orphan("10.3.0.1"), &[]).await?)?;
     let rules = json!([{"op": "replace", "path": "/rules", "value": [
         {"apiGroups": ["admissionregistration.k8s.io"], "resources": ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"], "verbs": ["get", "update"]}]}]);

@@ -1,6 +1,6 @@
 //! What never changes, and what may although the references are gone (FAULTS 5).
 
-use crate::bare::{EDITOR, accepted, bare, create, object, orphan, patch, refused, talos_cluster};
+use crate::bare::{EDITOR, accepted, add_cluster, bare, create, object, orphan, patch, refused};
 use anyhow::Result;
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::{Kubectl, eventually};
@@ -102,7 +102,7 @@ async fn changes_are_refused(admin: &Kubectl) -> Result<()> {
 #[tokio::test]
 async fn faults_5_metadata_changes_with_the_references_gone() -> Result<()> {
     let admin = bare().await?.plane.kubectl();
-    admin.apply(&talos_cluster("passing")).await?;
+    add_cluster(&admin, "passing").await?;
     let spec = json!({"address": "10.9.0.1", "clusterRef": {"name": "passing"}, "clusterCredentials": true});
     let said = create(&admin, "dangling", &spec, &[]).await?;
     accepted(&said)?;

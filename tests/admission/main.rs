@@ -1,4 +1,4 @@
-//! Admission of machinereclaims as kubectl sees it: the webhook of a running controller behind a real API server
+//! Admission as kubectl sees it: the webhook of a running controller behind a real API server
 //! (DESIGN section 4; FAULTS 5 to 7 and 9).
 //!
 //! Most rules hold three times: CEL in the CRD, a policy, the webhook. In the bare world of these tests the first two
@@ -11,4 +11,5 @@ mod bare;
 mod caller;
 mod fields;
 mod immutable;
+mod rules;
 mod whole;

@@ -3,6 +3,7 @@
 // Clippy's permission for tests does not reach their helper functions.
 #![allow(clippy::expect_used)]
 
+mod paging;
 mod world;
 
 use ichor_ground::controller::NAMESPACE;

@@ -6,6 +6,7 @@ use ichor_crds::MachineReclaim;
 use ichor_ground::controller::{NAMESPACE, install};
 use ichor_ground::pki::KubernetesCa;
 use ichor_ground::{ControlPlane, Kubectl, control_plane};
+use ichor_simulator::pki::Bundle;
 use ichor_webhook::{
     LiveCluster, Metrics, ServeOptions, Settings, WebhookState, router, serve, server_config,
 };
@@ -20,6 +21,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
+
+/// Kinds that are judged; each has a webhook in both configurations.
+const KINDS: usize = 8;
 
 pub(crate) struct World {
     pub(crate) plane: ControlPlane,
@@ -59,6 +63,12 @@ impl World {
             admin,
             controller: kubeconfig,
         })
+    }
+
+    /// The ports with the rights of the controller's account.
+    pub(crate) async fn live(&self) -> LiveCluster {
+        let client = control_plane::client(&self.controller).await;
+        LiveCluster::new(client.expect("a client"))
     }
 
     /// kubectl as a new user with exactly the role `ichor-operator`.
@@ -139,8 +149,8 @@ fn certificate(ca: &KubernetesCa) -> Result<SingleCertAndKey> {
 async fn trust(admin: &Kubectl, ca: &str) -> Result<()> {
     use base64::Engine as _;
     let bundle = base64::engine::general_purpose::STANDARD.encode(ca);
-    let patch =
-        json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle}]);
+    let add = |at: usize| json!({"op": "add", "path": format!("/webhooks/{at}/clientConfig/caBundle"), "value": bundle});
+    let patch: Value = (0..KINDS).map(add).collect();
     for kind in [
         "mutatingwebhookconfiguration",
         "validatingwebhookconfiguration",
@@ -184,8 +194,15 @@ async fn controller_kubeconfig(plane: &ControlPlane, admin: &Kubectl) -> Result<
     Ok(path)
 }
 
+/// A TalosCluster and the Secret it is made from.
 pub(crate) fn cluster(name: &str) -> String {
-    json!({
+    let bundle = Bundle::generate().and_then(|bundle| bundle.yaml());
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": format!("{name}-bundle"), "namespace": NAMESPACE},
+        "stringData": {"bundle": bundle.expect("a bundle")}
+    });
+    let cluster = json!({
         "apiVersion": "ichor.maesh.dev/v1alpha1",
         "kind": "TalosCluster",
         "metadata": {"name": name, "namespace": NAMESPACE},
@@ -193,11 +210,11 @@ pub(crate) fn cluster(name: &str) -> String {
             "endpoint": "https://10.5.0.2:6443",
             "talosVersion": "v1.14.0",
             "kubernetesVersion": "v1.37.0",
-            "secretsBundleRef": {"name": "bundle"},
+            "secretsBundleRef": {"name": format!("{name}-bundle")},
             "kubernetesAccess": "self"
         }
-    })
-    .to_string()
+    });
+    json!({"apiVersion": "v1", "kind": "List", "items": [secret, cluster]}).to_string()
 }
 
 /// A MachineReclaim; without a name it has a generated one.

@@ -1,0 +1,81 @@
+//! The table as a document.
+
+use super::{Ask, Row, table, things};
+use serde_json::Value;
+
+const HEAD: &str = "# What admission accepts and refuses
+
+The rules of Ichor's webhook by kind, each with an example that is accepted, one that is refused, and what the refusal
+says. Every row is tried through kubectl on a real API server (`tests/admission/rules`), and this page is written from
+the same table: `ICHOR_GENERATE=1 cargo test --test admission the_document`.
+
+*create* means the example above the table, with the change merged in; *editor* is somebody who may write every object of
+Ichor and holds none of its verbs; *bob* holds every right. Where the CRD says a rule as well (it then holds with the
+webhook down), the API server answers first, in the words of the CRD. A change of metadata alone is admitted without any
+of this; immutable fields are compared always, also while an object terminates.
+
+There are machines cp-1 (`4c4c4544-…`, configured), worker-1 (`…135`, not configured), new-1 (`…134`) and wiped-1
+(`…136`), which wait for approval, all of cluster prod; a reclaim `running` at wiped-1's address; operations `reboot-1`
+and `restore-1` (which has started); a Secret `junk`; a cluster `zero` without machines.
+";
+
+/// The document.
+pub fn text() -> String {
+    let mut text = HEAD.to_owned();
+    let mut kind = "";
+    for row in table::all() {
+        if row.kind != kind {
+            kind = row.kind;
+            text.push_str(&section(kind));
+        }
+        text.push_str(&line(&row));
+    }
+    text
+}
+
+fn section(kind: &str) -> String {
+    let spec = serde_json::to_string_pretty(&things::example(kind)["spec"]).unwrap_or_default();
+    format!(
+        "\n## {kind}\n\n```json\n{spec}\n```\n\n| rule | accepted | refused | message |\n|---|---|---|---|\n"
+    )
+}
+
+fn line(row: &Row) -> String {
+    let Row {
+        rule,
+        accepted,
+        refused,
+        message,
+        ..
+    } = row;
+    let message = cell(message);
+    format!(
+        "| {rule} | {} | {} | {message} |\n",
+        asked(accepted),
+        asked(refused)
+    )
+}
+
+fn asked(what: &Ask) -> String {
+    match what {
+        Ask::As(who, what) => {
+            let who = who[0].trim_start_matches("--as=");
+            format!("{}, as {who}", asked(what))
+        }
+        Ask::Create(change) if change.as_object().is_some_and(serde_json::Map::is_empty) => {
+            "create".to_owned()
+        }
+        Ask::Create(change) => format!("create with {}", json(change)),
+        Ask::Patch(name, change) => format!("patch {name} with {}", json(change)),
+        Ask::Delete(name) => format!("delete {name}"),
+    }
+}
+
+fn json(change: &Value) -> String {
+    format!("`{}`", cell(&change.to_string()))
+}
+
+/// A text as it may stand in a cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
