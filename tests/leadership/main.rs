@@ -13,9 +13,11 @@ mod takeover;
 mod watches;
 
 use anyhow::Result;
+use ichor_ground::cluster::UNSEEN;
 use ichor_ground::controller::{NAMESPACE, install};
 use ichor_ground::pki::KubernetesCa;
-use ichor_ground::{ControlPlane, Replicas};
+use ichor_ground::{ControlPlane, Kubectl, Replicas};
+use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::sync::Arc;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
@@ -23,15 +25,7 @@ use tokio::sync::{Mutex, MutexGuard, OnceCell};
 /// Replicas over the control plane of this test binary. There is one leader in it at a time, so the tests take turns.
 struct Turn {
     replicas: Replicas,
-    webhook: u16,
     _alone: MutexGuard<'static, ()>,
-}
-
-impl Turn {
-    /// Applies the manifests again, for a test that changed what they say.
-    async fn restore(&self) -> Result<()> {
-        install(&self.plane.kubectl(), self.webhook).await
-    }
 }
 
 impl std::ops::Deref for Turn {
@@ -70,9 +64,32 @@ async fn replicas(flags: &[(&str, &str)]) -> Result<Turn> {
     }
     Ok(Turn {
         replicas,
-        webhook: service.local_addr()?.port(),
         _alone: alone,
     })
+}
+
+/// Lets every webhook of Ichor leave out what has the label [`UNSEEN`], or see all again.
+async fn leave_out_unseen(kubectl: &Kubectl, out: bool) -> Result<()> {
+    let selector = if out {
+        json!({"matchExpressions": [{"key": UNSEEN, "operator": "DoesNotExist"}]})
+    } else {
+        json!({})
+    };
+    for kind in [
+        "validatingwebhookconfiguration",
+        "mutatingwebhookconfiguration",
+    ] {
+        let text = kubectl.run(&["get", kind, "ichor", "-o", "json"]).await?;
+        let all: Value = serde_json::from_str(&text)?;
+        let webhooks = all["webhooks"].as_array().map_or(0, Vec::len);
+        let selectors = (0..webhooks).map(|number| {
+            json!({"op": "replace", "path": format!("/webhooks/{number}/objectSelector"), "value": selector})
+        });
+        let patch = Value::from_iter(selectors).to_string();
+        let args = ["patch", kind, "ichor", "--type=json", "-p", &patch];
+        kubectl.run(&args).await?;
+    }
+    Ok(())
 }
 
 /// Whether any condition has this reason.

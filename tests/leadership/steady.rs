@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use ichor::runtime::clock;
 use ichor_crds::ReclaimPhase;
 use ichor_crds::conditions::reclaim as reason;
+use ichor_ground::cluster::UNSEEN;
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::proxy::Seen;
 use ichor_ground::{ClusterSetup, GroundCluster, Kubectl, Request, eventually};
@@ -155,49 +156,56 @@ async fn lock_for_somebody(kubectl: &Kubectl, cluster: &str) -> Result<()> {
     kubectl.apply(&lease.to_string()).await.map(drop)
 }
 
-const KINDS: [&str; 2] = [
-    "crd/machinereclaims.ichor.maesh.dev",
-    "crd/talosmachines.ichor.maesh.dev",
-];
-const WEBHOOKS: [&str; 2] = [
-    "validatingwebhookconfiguration/ichor",
-    "mutatingwebhookconfiguration/ichor",
-];
-
-/// The kinds as a newer or older Ichor might have left them: anything goes. The webhook would refuse what it cannot
-/// read, but what was stored before it was there it never saw.
-async fn widen(kubectl: &Kubectl) -> Result<()> {
-    let anything = json!({"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema",
-        "value": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
-    let selector = json!({"op": "replace", "path": "/webhooks/0/objectSelector",
-        "value": {"matchExpressions": [{"key": "stored-before", "operator": "DoesNotExist"}]}});
-    patch(kubectl, &KINDS, &anything).await?;
-    patch(kubectl, &WEBHOOKS, &selector).await
+/// The kinds, and the fields that have to stay what they are, because lists are selected by them.
+fn kinds() -> [(&'static str, Value); 2] {
+    let text = || json!({"type": "string"});
+    let open = |properties: Value| json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": properties});
+    let reclaim = json!({"spec": open(json!({"address": text(), "confirmUUID": text()}))});
+    let machine = json!({
+        "spec": open(json!({"clusterRef": open(json!({"name": text()})), "hostname": text(), "endpoint": text()})),
+        "status": open(json!({"observedEndpoint": text(), "nodeName": text()})),
+    });
+    [
+        ("crd/machinereclaims.ichor.maesh.dev", open(reclaim)),
+        ("crd/talosmachines.ichor.maesh.dev", open(machine)),
+    ]
 }
 
-/// Takes [`widen`] back, as far as applying the manifests again does not.
-async fn narrow(kubectl: &Kubectl) -> Result<()> {
-    let anything = json!({"op": "remove",
-        "path": "/spec/versions/0/schema/openAPIV3Schema/x-kubernetes-preserve-unknown-fields"});
-    let selector = json!({"op": "replace", "path": "/webhooks/0/objectSelector", "value": {}});
-    patch(kubectl, &KINDS, &anything).await?;
-    patch(kubectl, &WEBHOOKS, &selector).await
-}
-
-async fn patch(kubectl: &Kubectl, objects: &[&str], operation: &Value) -> Result<()> {
-    let operations = json!([operation]).to_string();
-    for object in objects {
-        let args = ["patch", object, "--type=json", "-p", &operations];
-        kubectl.run(&args).await?;
+/// The kinds as a newer or older Ichor might have left them: nearly anything goes. The webhook would refuse what it cannot
+/// read, but what was stored before it was there it never saw. Gives the schemas that were there.
+async fn widen(kubectl: &Kubectl) -> Result<Vec<(&'static str, Value)>> {
+    let mut before = Vec::new();
+    for (kind, anything) in kinds() {
+        let text = kubectl.run(&["get", kind, "-o", "json"]).await?;
+        let mut found: Value = serde_json::from_str(&text)?;
+        let schema = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"].take();
+        before.push((kind, schema));
+        replace_schema(kubectl, kind, &anything).await?;
     }
-    Ok(())
+    crate::leave_out_unseen(kubectl, true).await?;
+    Ok(before)
+}
+
+/// Takes [`widen`] back.
+async fn narrow(kubectl: &Kubectl, before: &[(&str, Value)]) -> Result<()> {
+    for (kind, schema) in before {
+        replace_schema(kubectl, kind, schema).await?;
+    }
+    crate::leave_out_unseen(kubectl, false).await
+}
+
+async fn replace_schema(kubectl: &Kubectl, kind: &str, schema: &Value) -> Result<()> {
+    let operations = json!([{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema", "value": schema}]);
+    let operations = operations.to_string();
+    let args = ["patch", kind, "--type=json", "-p", &operations];
+    kubectl.run(&args).await.map(drop)
 }
 
 fn unreadable(kind: &str, name: &str) -> Value {
     json!({
         "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": kind,
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"stored-before": "yes"}},
-        "spec": {"address": 7, "identity": "none", "approval": {"by": "nobody"}},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {UNSEEN: "yes"}},
+        "spec": {"address": "nowhere", "clusterCredentials": "perhaps", "identity": "none", "approval": {"by": "nobody"}},
     })
 }
 
@@ -223,7 +231,7 @@ async fn faults_35_an_undecodable_object_stops_nobody_and_gets_an_event() -> Res
         ..ClusterSetup::new("unreadable")
     };
     let cluster = turn.cluster(&setup).await?;
-    widen(&kubectl).await?;
+    let before = widen(&kubectl).await?;
     let store = async |kind: &str, name: &str| {
         let object = unreadable(kind, name).to_string();
         eventually("it to be stored", async || {
@@ -284,6 +292,5 @@ async fn faults_35_an_undecodable_object_stops_nobody_and_gets_an_event() -> Res
     kubectl
         .run(&["delete", "talosmachine", "bad-machine", "-n", NAMESPACE])
         .await?;
-    narrow(&kubectl).await?;
-    turn.restore().await
+    narrow(&kubectl, &before).await
 }

@@ -141,7 +141,14 @@ async fn faults_18_nothing_is_decided_on_a_cache_that_lags() -> Result<()> {
 
     leader.trap.lag_watches(Duration::from_secs(5));
     leader.cut();
-    cluster.approve("orphan-2", "worker").await?;
+    // Admission refuses it while a reclaim acts; without the webhook it is stored.
+    let kubectl = turn.plane.kubectl();
+    crate::leave_out_unseen(&kubectl, true).await?;
+    eventually("it to be stored", async || {
+        cluster.approve_unseen("orphan-2", "worker").await.map(Some)
+    })
+    .await?;
+    crate::leave_out_unseen(&kubectl, false).await?;
     kept.confirm(two.uuid()).await?;
     wiped.confirm(one.uuid()).await?;
     let refused = kept.reaches(ReclaimPhase::Refused).await?;

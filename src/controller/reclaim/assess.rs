@@ -41,7 +41,7 @@ enum Verdict {
 type Rule = fn(&Case) -> Option<Verdict>;
 
 /// The rules in the order in which a person reads their texts.
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     approved_machine_uses_remove_node,
     identity_must_tell_the_machine_from_others,
     node_of_another_managed_cluster,
@@ -51,6 +51,7 @@ const RULES: [Rule; 12] = [
     last_control_plane,
     one_of_two_members,
     quorum_holds,
+    etcd_lets_none_go_that_quorum_needs,
     orphan_may_be_adopted,
     ungraceful_leaves_the_member,
     node_unavailable,
@@ -242,6 +243,17 @@ fn quorum_holds(case: &Case) -> Option<Verdict> {
         "without {} etcd would lose quorum: {healthy} of the {remaining} voting members that remain are known to be healthy",
         case.spec.address
     )))
+}
+
+/// etcd refuses to let a member go whose place its quorum needs; Talos then stops the reset and boots with the old
+/// configuration (`talos-api.md` section 8). Health that is not known may be better than it looks, so it is only said.
+fn etcd_lets_none_go_that_quorum_needs(case: &Case) -> Option<Verdict> {
+    let breaks = matches!(effect(case), Effect::Breaks { .. });
+    (breaks && case.spec.force == Some(true) && is_graceful(case)).then(|| {
+        Verdict::Warn(
+            "etcd lets no member leave that its quorum needs: then the machine comes back unwiped. With forceUngraceful (--force-ungraceful) as well, etcd is not asked".to_owned(),
+        )
+    })
 }
 
 /// "For an orphan it adds a Warning that names the alternative which keeps the configuration".

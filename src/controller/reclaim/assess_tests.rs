@@ -194,6 +194,9 @@ fn record_0136_quorum_and_the_last_control_plane_need_force_and_the_typed_name()
         assert_eq!(said.refusals, Vec::<String>::new(), "{what}");
         assert_eq!(said.cluster_name_needed.as_deref(), Some("prod"), "{what}");
         assert!(said.warnings.concat().contains(text), "{what}: {said:?}");
+        // What etcd would not let go has to go without being asked.
+        let stuck = said.warnings.concat().contains("--force-ungraceful");
+        assert_eq!(stuck, text.contains("quorum"), "{what}: {said:?}");
     }
 }
 

@@ -12,9 +12,9 @@ fn settings() -> Settings {
         allow_local_addresses: false,
         recheck: Duration::from_secs(30),
         watch: Duration::from_secs(5),
-        observe_timeout: Duration::from_secs(120),
-        overdue: Duration::from_secs(1800),
-        history: Duration::from_secs(90 * 24 * 3600),
+        observe_timeout: Duration::from_mins(2),
+        overdue: Duration::from_mins(30),
+        history: Duration::from_hours(90 * 24),
     }
 }
 
@@ -284,14 +284,14 @@ fn decision_15_a_changed_role_cluster_or_identity_after_consent_is_refused() {
     type Change = fn(&mut ReclaimInspection);
     let changes: [(&str, Change); 5] = [
         ("another machine", |seen| {
-            seen.identity.uuid = "5f1e0000-0042-3510-8052-b4c04f463133".to_owned()
+            seen.identity.uuid = "5f1e0000-0042-3510-8052-b4c04f463133".to_owned();
         }),
         ("FAULTS 12: same UUID, other board", |seen| {
-            seen.identity.serial = "OTHER".to_owned()
+            seen.identity.serial = "OTHER".to_owned();
         }),
         ("role", |seen| seen.role = Some(MachineRole::ControlPlane)),
         ("cluster ID", |seen| {
-            seen.cluster_id = Some("other".to_owned())
+            seen.cluster_id = Some("other".to_owned());
         }),
         ("CA", |seen| seen.managed_cluster = None),
     ];

@@ -124,13 +124,13 @@ mod tests {
     const BOARD: &str = "4c4c4544-0042-3510-8052-b4c04f463133";
     const SWAPPED: &str = "44454c4c-4200-1035-8052-b4c04f463133";
 
-    fn request(uid: &str, age: i64, address: &str, uuid: Option<&str>) -> Rival {
+    fn request(uid: &str, age: i64, address: &str, board: Option<&str>) -> Rival {
         Rival {
             name: format!("reclaim-{uid}"),
             uid: uid.to_owned(),
             created: Timestamp::from_second(1_000 - age).ok(),
             address: address.to_owned(),
-            uuid: uuid.and_then(|text| text.parse().ok()),
+            uuid: board.and_then(|text| text.parse().ok()),
             recorded: false,
             active: true,
         }

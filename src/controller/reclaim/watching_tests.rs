@@ -56,8 +56,8 @@ fn look_knowing(
         allow_local_addresses: false,
         recheck: Duration::from_secs(30),
         watch: Duration::from_secs(5),
-        observe_timeout: Duration::from_secs(120),
-        overdue: Duration::from_secs(1800),
+        observe_timeout: Duration::from_mins(2),
+        overdue: Duration::from_mins(30),
         history: Duration::from_secs(1),
     };
     let now = at(second);

@@ -8,6 +8,9 @@ use ichor_simulator::pki::{Algorithm, Authority, Bundle};
 use ichor_simulator::{ClusterSpec, Fleet, FleetSpec, NodeHandle, NodeSpec, Role, Timings};
 use serde_json::{Value, json};
 
+/// Label of what no webhook sees, where a test has them leave such objects out.
+pub const UNSEEN: &str = "stored-before";
+
 /// What a cluster is made of. Nodes are named `NAME-cp-1`, `NAME-worker-1`, `NAME-orphan-1`, …
 #[derive(Clone, Debug)]
 pub struct ClusterSetup {
@@ -119,6 +122,13 @@ impl GroundCluster {
         let node = self.node(short)?;
         self.apply(&machine(&self.name, &node, role, "Approved"))
             .await
+    }
+
+    /// The same as it would be stored without the webhook: see [`UNSEEN`].
+    pub async fn approve_unseen(&self, short: &str, role: &str) -> Result<()> {
+        let mut machine = machine(&self.name, &self.node(short)?, role, "Approved");
+        machine["metadata"]["labels"] = json!({UNSEEN: "yes"});
+        self.apply(&machine).await
     }
 
     /// Gives a node a TalosMachine of another approval.
