@@ -108,9 +108,13 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		t.Errorf("%d alerts, %d of them with cases", len(all), len(cases))
 	}
 	engine := promqltest.NewTestEngineWithOpts(t, promql.EngineOpts{MaxSamples: 100_000, Timeout: time.Minute})
+	guide := string(read(t, "docs/operations.md"))
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			rule := all[name]
+			if !strings.Contains(guide, "`"+name+"`") && !strings.Contains(guide, " "+name+"\n") {
+				t.Error("docs/operations.md does not say what to do")
+			}
 			for want, inputs := range map[bool][]string{true: test.fires, false: test.quiet} {
 				for _, series := range inputs {
 					storage := promqltest.LoadedStorage(t, "load 1m\n"+strings.TrimSpace(series))
