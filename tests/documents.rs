@@ -1,4 +1,5 @@
-//! The documents that name tests name tests that exist: a renamed or deleted test has to be noticed there.
+//! The documents that name tests name tests that exist: a renamed or deleted test has to be noticed there. The document for
+//! operators knows every metric and every alert, and no others.
 
 use anyhow::{Result, ensure};
 use std::collections::BTreeSet;
@@ -101,5 +102,61 @@ fn every_row_of_records_and_security_names_a_test_that_exists_or_what_it_waits_f
             "{document}: only {count} rows were read"
         );
     }
+    Ok(())
+}
+
+/// What stands between `before` and `after`, wherever it does.
+fn between<'a>(text: &'a str, before: &str, after: char) -> BTreeSet<&'a str> {
+    let found = text.split(before).skip(1);
+    found
+        .filter_map(|rest| Some(rest.split_once(after)?.0))
+        .collect()
+}
+
+/// Types, labels and meaning are compared with a running process in tests/observability.
+#[test]
+fn operations_names_every_metric_and_every_alert_and_no_others() -> Result<()> {
+    let root = ichor_ground::paths::workspace();
+    let operations = std::fs::read_to_string(root.join("docs/operations.md"))?;
+    let mut files = Vec::new();
+    sources(&root.join("src"), &mut files)?;
+    sources(&root.join("webhook/src"), &mut files)?;
+    let mut registered = BTreeSet::new();
+    for file in files {
+        let text = std::fs::read_to_string(file)?;
+        for call in text.split(".register(").skip(1) {
+            let name = call.trim_start().strip_prefix('"');
+            registered.extend(name.and_then(|rest| Some(rest.split_once('"')?.0.to_owned())));
+        }
+    }
+    let metrics = operations.split("## Metrics").nth(1).unwrap_or_default();
+    let metrics = metrics.split("## Alerts").next().unwrap_or_default();
+    let suffix = |name: &str| {
+        let base = name.strip_suffix("_total").or(name.strip_suffix("_info"));
+        base.unwrap_or(name).to_owned()
+    };
+    let documented = between(metrics, "\n| `", '`').into_iter().map(suffix);
+    let documented: BTreeSet<String> = documented.collect();
+    ensure!(registered.len() > 30, "only {registered:?} were found");
+    let differ: Vec<_> = registered.symmetric_difference(&documented).collect();
+    ensure!(
+        differ.is_empty(),
+        "only in the sources or in the document: {differ:?}"
+    );
+
+    let rules = std::fs::read_to_string(root.join("manifests/monitoring/alerts.yaml"))?;
+    let (alerts, remedies) = (
+        between(&rules, "- alert: ", '\n'),
+        between(&operations, "\n### Ichor", '\n'),
+    );
+    let remedies: BTreeSet<String> = remedies
+        .into_iter()
+        .map(|name| format!("Ichor{name}"))
+        .collect();
+    let alerts: BTreeSet<String> = alerts.into_iter().map(str::to_owned).collect();
+    ensure!(
+        !alerts.is_empty() && alerts == remedies,
+        "{alerts:?} have the remedies {remedies:?}"
+    );
     Ok(())
 }
