@@ -37,8 +37,9 @@ check: tools ## Format, lints, documentation and dependencies, with warnings as 
 	@$(TOOLS)/bin/cargo-deny --locked check bans licenses sources
 
 .PHONY: generate
-generate: ## Write the generated files: CRDs and the command line reference
+generate: ## Write the generated files: CRDs, the command line reference, the table of Talos's types
 	@cargo run --quiet --locked -p ichor-crds --example generate
+	@$$(tests/oracle/build.sh) schema >machineconfig/data/talos.json
 	@cargo run --quiet --locked --example cli_reference
 
 .PHONY: bench

@@ -15,7 +15,16 @@ use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
 
 /// The resources that are judged, with their kinds.
-const RESOURCES: [(&str, &str); 1] = [("machinereclaims", "MachineReclaim")];
+const RESOURCES: [(&str, &str); 8] = [
+    ("machinereclaims", "MachineReclaim"),
+    ("talosmachines", "TalosMachine"),
+    ("talosoperations", "TalosOperation"),
+    ("talosclusters", "TalosCluster"),
+    ("talosconfigpatches", "TalosConfigPatch"),
+    ("talosaccessrequests", "TalosAccessRequest"),
+    ("talosetcdbackups", "TalosEtcdBackup"),
+    ("talosstorages", "TalosStorage"),
+];
 const UID: &str = "705ab4f5-6393-11e8-b7cc-42010a800002";
 
 /// The body of a request to every webhook: an answer of HTTP, or a review with the uid of the request.
