@@ -245,9 +245,9 @@ async fn a_machine_without_power_is_waited_for() -> Result<()> {
 async fn a_machine_of_a_cluster_whose_bundle_cannot_be_read_is_no_stranger() -> Result<()> {
     let world = world().await?;
     let setup = ClusterSetup {
-        control_planes: 0,
+        control_planes: 3,
         orphans: 0,
-        orphan_control_planes: 3,
+        orphan_control_planes: 1,
         ..ClusterSetup::new("unread")
     };
     let cluster = world.cluster(&setup).await?;
