@@ -35,11 +35,11 @@ pub struct Wanted {
     pub lifetimes: Lifetimes,
 }
 
-/// What clients trust: the CAs that stand in every webhook configuration.
+/// What clients trust: the CAs that stand in every webhook configuration, PEM.
 #[derive(Clone, Copy, Debug)]
 pub struct Injected<'a> {
-    /// The CAs, PEM.
+    /// All of them.
     pub bundle: &'a [u8],
-    /// How long this process has seen exactly these there. Starting anew only makes it wait longer.
-    pub age: SignedDuration,
+    /// Those that this process has seen there for [`Lifetimes::propagation`]. Starting anew only makes it wait longer.
+    pub settled: &'a [u8],
 }

@@ -30,14 +30,14 @@ fn wanted() -> Wanted {
 
 /// What stands in the webhook configurations long since.
 fn settled(bundle: &[u8]) -> Injected<'_> {
-    let age = SignedDuration::from_hours(1);
-    Injected { bundle, age }
+    let settled = bundle;
+    Injected { bundle, settled }
 }
 
 /// What was written there a moment ago.
 fn fresh(bundle: &[u8]) -> Injected<'_> {
-    let age = SignedDuration::from_secs(1);
-    Injected { bundle, age }
+    let settled = b"";
+    Injected { bundle, settled }
 }
 
 fn after(days: i64) -> Timestamp {
@@ -134,6 +134,7 @@ fn a_new_authority_is_trusted_before_it_signs() {
     let leaf = added.certificate_pem();
     let waits = step(added, settled(&old), due, Step::Keep);
     let waits = step(waits, fresh(&both), due, Step::Keep);
+    let waits = step(waits, settled(&old), after(300), Step::Keep);
     assert_eq!(waits.certificate_pem(), leaf);
     let signed = step(waits, settled(&both), due, Step::IssueLeaf);
     assert_ne!(signed.certificate_pem(), leaf);

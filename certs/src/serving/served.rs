@@ -95,7 +95,7 @@ impl ServedCertificate {
             if before.cert == pair.cert {
                 return Ok(Offer::Known);
             }
-            let settled = injected.age >= self.wanted.lifetimes.propagation;
+            let settled = signer(&pair.cert, injected.settled, now, names).is_some();
             let by_another = signer(&before.cert, injected.bundle, now, names).is_some_and(|ca| {
                 let ca = keys::certificate_pem(&ca);
                 signer(&pair.cert, ca.as_bytes(), now, names).is_none()

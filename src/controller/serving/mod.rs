@@ -106,7 +106,7 @@ impl Certificates {
             source,
             client_ca,
             configurations: Configurations::new(client),
-            trust: Trust::default(),
+            trust: Trust::new(flags.serving_propagation),
             pause: (flags.serving_propagation / 4).clamp(SHORTEST_PAUSE, PAUSE),
             metrics,
             ready,
@@ -166,7 +166,8 @@ impl Certificates {
     fn report(&self, failed: Option<&str>) -> bool {
         let now = clock::now();
         self.metrics.expires("leaf", self.served.not_after());
-        let signer = self.served.signer_not_after(self.trust.common(), now);
+        let known = self.trust.known(clock::monotonic());
+        let signer = self.served.signer_not_after(known.injected().bundle, now);
         self.metrics.expires("ca", signer);
         let state = self
             .trust
@@ -219,9 +220,8 @@ impl Certificates {
         let Source::Own(secret) = &self.source else {
             return Ok(true);
         };
-        let stored = secret
-            .advance(self.trust.injected(clock::monotonic()))
-            .await?;
+        let known = self.trust.known(clock::monotonic());
+        let stored = secret.advance(known.injected()).await?;
         let Some(read) = self
             .configurations
             .inject(read, &stored.ca_bundle())
@@ -242,8 +242,11 @@ impl Certificates {
     }
 
     fn offer(&self, certificate: &[u8], key: &[u8]) -> anyhow::Result<()> {
-        let injected = self.trust.injected(clock::monotonic());
-        match self.served.offer(certificate, key, injected, clock::now()) {
+        let known = self.trust.known(clock::monotonic());
+        match self
+            .served
+            .offer(certificate, key, known.injected(), clock::now())
+        {
             Ok(Offer::Served) => {
                 self.metrics.reloaded("served");
                 tracing::info!("a new certificate is served");

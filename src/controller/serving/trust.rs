@@ -3,23 +3,50 @@
 use super::configurations::Read;
 use ichor_certs::keys;
 use ichor_certs::serving::{Injected, ServedCertificate};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use std::time::{Duration, Instant};
 
 /// How long what was read counts while nothing can be read.
 const STALE: Duration = Duration::from_secs(30);
 
 /// The CA bundles as they were read last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Trust {
+    propagation: Duration,
     /// One for each webhook; none while a configuration is missing.
     bundles: Vec<Vec<u8>>,
     read: Option<Instant>,
-    common: Vec<u8>,
-    since: Option<Instant>,
+    /// The CAs that every webhook has, DER, and since when.
+    common: Vec<(Vec<u8>, Instant)>,
+}
+
+/// [`Injected`] at one moment.
+#[derive(Debug)]
+pub(super) struct Known {
+    bundle: Vec<u8>,
+    settled: Vec<u8>,
+}
+
+impl Known {
+    pub(super) fn injected(&self) -> Injected<'_> {
+        Injected {
+            bundle: &self.bundle,
+            settled: &self.settled,
+        }
+    }
 }
 
 impl Trust {
+    /// Nothing yet; a CA counts as known everywhere after `propagation`.
+    pub(super) fn new(propagation: Duration) -> Self {
+        Self {
+            propagation,
+            bundles: Vec::new(),
+            read: None,
+            common: Vec::new(),
+        }
+    }
+
     /// Notes what stands in the webhook configurations.
     pub(super) fn saw(&mut self, read: &Read, now: Instant) {
         let bundles: Vec<Vec<u8>> = read.bundles().map(<[u8]>::to_vec).collect();
@@ -27,27 +54,27 @@ impl Trust {
     }
 
     fn note(&mut self, bundles: Vec<Vec<u8>>, complete: bool, now: Instant) {
-        let common = common(&bundles);
-        if self.since.is_none() || self.common != common {
-            self.common = common;
-            self.since = Some(now);
-        }
+        let since = |ca: &Vec<u8>| {
+            let known = self.common.iter().find(|(known, _)| known == ca);
+            known.map_or(now, |(_, since)| *since)
+        };
+        self.common = common(&bundles)
+            .into_iter()
+            .map(|ca| (ca.clone(), since(&ca)))
+            .collect();
         self.bundles = if complete { bundles } else { Vec::new() };
         self.read = Some(now);
     }
 
-    /// The CAs that every webhook has, PEM.
-    pub(super) fn common(&self) -> &[u8] {
-        &self.common
-    }
-
-    /// The same, with how long they have been there.
-    pub(super) fn injected(&self, now: Instant) -> Injected<'_> {
-        let age = self.since.map(|since| now.saturating_duration_since(since));
-        let age = age.and_then(|age| SignedDuration::try_from(age).ok());
-        Injected {
-            bundle: &self.common,
-            age: age.unwrap_or_default(),
+    /// The CAs that every webhook has.
+    pub(super) fn known(&self, now: Instant) -> Known {
+        let settled = self.common.iter().filter(|(_, since)| {
+            let age = now.saturating_duration_since(*since);
+            age >= self.propagation
+        });
+        Known {
+            bundle: pem(self.common.iter()),
+            settled: pem(settled),
         }
     }
 
@@ -76,47 +103,63 @@ impl Trust {
     }
 }
 
-/// The certificates that stand in every bundle, PEM.
-fn common(bundles: &[Vec<u8>]) -> Vec<u8> {
+/// The certificates that stand in every bundle, DER.
+fn common(bundles: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut bundles = bundles.iter().map(|bundle| keys::certificates(bundle));
     let mut common = bundles.next().unwrap_or_default();
     for bundle in bundles {
         common.retain(|ca| bundle.contains(ca));
     }
-    let pem: String = common.iter().map(|ca| keys::certificate_pem(ca)).collect();
-    pem.into_bytes()
+    common
+}
+
+fn pem<'a>(authorities: impl Iterator<Item = &'a (Vec<u8>, Instant)>) -> Vec<u8> {
+    let text: String = authorities
+        .map(|(ca, _)| keys::certificate_pem(ca))
+        .collect();
+    text.into_bytes()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn pem(names: &[&str]) -> Vec<u8> {
+    fn bundle(names: &[&str]) -> Vec<u8> {
         let all = names
             .iter()
             .map(|name| keys::certificate_pem(name.as_bytes()));
         all.collect::<String>().into_bytes()
     }
 
+    /// A row: what the two webhooks have, when, what every client trusts then, and what has settled (after 4 s).
+    type Row = (
+        [&'static [&'static str]; 2],
+        u64,
+        &'static [&'static str],
+        &'static [&'static str],
+    );
+
     #[test]
-    fn only_what_every_webhook_has_is_trusted_and_its_age_counts_from_there() {
+    fn only_what_every_webhook_has_is_trusted_and_each_ca_settles_by_itself() {
         let start = crate::runtime::clock::monotonic();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut trust = Trust::default();
-        let rows: [(&[&[&str]], u64, &[&str], i64); 6] = [
-            (&[&["a"], &["a"]], 0, &["a"], 0),
-            (&[&["a"], &["a"]], 9, &["a"], 9),
-            (&[&["b", "a"], &["a"]], 10, &["a"], 10),
-            (&[&["b", "a"], &["b", "a"]], 11, &["b", "a"], 0),
-            (&[&["b", "a"], &["b", "a"]], 15, &["b", "a"], 4),
-            (&[&["b", "a"], &[]], 16, &[], 0),
+        let mut trust = Trust::new(Duration::from_secs(4));
+        let rows: [Row; 8] = [
+            ([&["a"], &["a"]], 0, &["a"], &[]),
+            ([&["a"], &["a"]], 9, &["a"], &["a"]),
+            ([&["b", "a"], &["a"]], 10, &["a"], &["a"]),
+            ([&["b", "a"], &["b", "a"]], 11, &["b", "a"], &["a"]),
+            ([&["b"], &["b"]], 14, &["b"], &[]),
+            ([&["b"], &["b"]], 15, &["b"], &["b"]),
+            ([&["b"], &[]], 16, &[], &[]),
+            ([&["b"], &["b"]], 17, &["b"], &[]),
         ];
-        for (bundles, seconds, known, age) in rows {
-            let bundles = bundles.iter().map(|names| pem(names)).collect();
+        for (bundles, seconds, known, settled) in rows {
+            let bundles = bundles.iter().map(|names| bundle(names)).collect();
             trust.note(bundles, true, at(seconds));
-            let injected = trust.injected(at(seconds));
-            assert_eq!(injected.bundle, pem(known), "after {seconds} s");
-            assert_eq!(injected.age.as_secs(), age, "after {seconds} s");
+            let seen = trust.known(at(seconds));
+            assert_eq!(seen.bundle, bundle(known), "after {seconds} s");
+            assert_eq!(seen.settled, bundle(settled), "after {seconds} s");
         }
     }
 }
