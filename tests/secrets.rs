@@ -1,12 +1,15 @@
 //! FAULTS 30 (talm dc95e9a, topf#43), DESIGN principle 6: no key, token or secret of a bundle, of a pasted talosconfig or
-//! of the controller itself stands in a log, Event, status, metric, admission answer, audit log, or in what kubectl and the
+//! of the controller itself stands in a log, trace, Event, status, metric, admission answer, audit log, or in what kubectl and the
 //! command line print, whether it goes well, is refused, or fails over a bundle that is garbage.
 
+#[path = "common/collector.rs"]
+mod collector;
 mod common;
 
 use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use collector::Collector;
 use ichor_crds::{ReclaimPhase, conditions};
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::{
@@ -296,8 +299,11 @@ impl Stage {
 #[tokio::test]
 async fn faults_30_no_secret_stands_in_anything_that_can_be_read() -> Result<()> {
     let (plane, options) = World::without_controller(common::ichor()).await?;
-    let options = options.with("--log-filter", "debug");
-    let controller = Controller::start(&plane, &options).await?;
+    let traces = Collector::start().await?;
+    let options = options
+        .with("--log-filter", "debug")
+        .with("--otlp-endpoint", traces.url());
+    let mut controller = Controller::start(&plane, &options).await?;
     let setup = ClusterSetup {
         orphans: 6,
         ..ClusterSetup::new("sentinel")
@@ -327,7 +333,11 @@ async fn faults_30_no_secret_stands_in_anything_that_can_be_read() -> Result<()>
     stage.is_refused().await?;
     stage.waits_for_credentials().await?;
     stage.fails().await?;
-    stage.shows_nothing(&controller).await
+    stage.shows_nothing(&controller).await?;
+    // The last spans are sent at the end.
+    controller.terminate().await?;
+    ensure!(traces.spans().iter().any(|span| span.name == "talos call"));
+    stage.sentinels.are_not_in("the traces", &traces.text())
 }
 
 #[test]
