@@ -54,7 +54,7 @@ pub async fn graceful_resets(report: &mut Report) {
     timeline::play(&scene, file, run(&runs, "E:"), report, nothing).await;
     // Quorum is lost when the other member goes.
     scene.node(3).power_off();
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    scene.without_leader(2).await;
     let power_on = async || scene.node(3).power_on();
     timeline::play(&scene, file, run(&runs, "F:"), report, power_on).await;
     timeline::play(&scene, file, run(&runs, "G:"), report, nothing).await;

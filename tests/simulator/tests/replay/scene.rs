@@ -37,8 +37,9 @@ impl Scene {
     /// Machines in maintenance.
     pub async fn new(net: u8, hosts: &[u8]) -> Self {
         let timings = Timings {
+            // The member's resource is gone before the calls end that hang: see `without_leader`.
             quorum_hang: 4000,
-            member_gone: 4200,
+            member_gone: 3800,
             failure: 300,
             trial_factor: 6,
             ..Timings::default()
@@ -189,6 +190,21 @@ impl Scene {
             .iter()
             .map(|member| (member.hostname.clone(), member.id))
             .collect();
+    }
+
+    /// Waits until the first moments after the loss of quorum are over, in which calls hang: etcd says that it has no leader.
+    pub async fn without_leader(&self, host: u8) {
+        let path = "/machine.MachineService/EtcdMemberList";
+        let request = proto::machine::EtcdMemberListRequest::default();
+        eventually("etcd to say that it has no leader", async || {
+            let caller = self.caller("os:admin");
+            let Ok(mut client) = Client::connect(self.socket(host), &caller).await else {
+                return false;
+            };
+            let outcome = client.call(path, &request, Duration::from_secs(10)).await;
+            outcome.is_ok_and(|outcome| outcome.message.contains("no leader"))
+        })
+        .await;
     }
 
     pub async fn running(&self, host: u8) {

@@ -1,7 +1,5 @@
 //! Brings machines into each recorded state and replays the calls made there.
 
-use std::time::Duration;
-
 use super::compare::differences;
 use super::handshake;
 use super::reasons::{Report, left_out};
@@ -79,7 +77,7 @@ pub async fn nodes_down(report: &mut Report) {
             report.add(file, call, differences(call, &answer));
         }
     }
-    tokio::time::sleep(Duration::from_millis(4500)).await;
+    scene.without_leader(2).await;
     replay(&scene, file, &in_state(&all, "quorum-lost"), report).await;
     scene.node(3).power_on();
     scene.running(3).await;
