@@ -3,6 +3,7 @@
 use crate::bare::{CAROL, EDITOR, WEBHOOK, accepted, audited, create, people, refused};
 use crate::common::{alice, world};
 use anyhow::{Context, Result, ensure};
+use ichor_ground::controller::NAMESPACE;
 use ichor_ground::{ClusterSetup, Request};
 use serde_json::json;
 
@@ -122,4 +123,59 @@ async fn consent_is_written_in_lower_case_audited_and_stands() -> Result<()> {
     ensure!(log.contains(&confirmed), "no audit event has {confirmed}");
     orphan.clear_faults();
     Ok(())
+}
+
+/// DESIGN section 4: what is in use is not deleted by mistake, and a restore names a backup that is there.
+#[tokio::test]
+async fn what_is_in_use_is_not_deleted_and_a_restore_names_a_backup() -> Result<()> {
+    let world = world().await?;
+    let admin = world.plane.kubectl();
+    let cluster = world.cluster(&ClusterSetup::new("kept")).await?;
+    let uuid = cluster.node("cp-1")?.uuid().to_lowercase();
+    for (kind, name, why) in [
+        (
+            "talosmachine",
+            uuid.as_str(),
+            "is an approved machine of cluster kept and is not deleted: use ichor node remove",
+        ),
+        ("taloscluster", "kept", "has approved machines"),
+    ] {
+        let said = admin
+            .try_run(&["delete", kind, name, "-n", NAMESPACE, "--dry-run=server"])
+            .await?;
+        refused(&said, why)?;
+    }
+    let abandon = [
+        "annotate",
+        "taloscluster",
+        "kept",
+        "-n",
+        NAMESPACE,
+        "ichor.maesh.dev/abandon=true",
+    ];
+    admin.run(&abandon).await?;
+    let delete = [
+        "delete",
+        "taloscluster",
+        "kept",
+        "-n",
+        NAMESPACE,
+        "--dry-run=server",
+    ];
+    accepted(&admin.try_run(&delete).await?)?;
+    let restore = json!({
+        "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosOperation",
+        "metadata": {"generateName": "restore-", "namespace": NAMESPACE},
+        "spec": {
+            "clusterRef": {"name": "kept"}, "kind": "etcdRestore",
+            "etcdRestore": {"backupRef": {"name": "nightly"}, "snapshot": "s1", "confirm": "kept"},
+        },
+    });
+    let said = admin
+        .pipe(&["create", "-f", "-"], &restore.to_string())
+        .await?;
+    refused(
+        &said,
+        "spec.etcdRestore.backupRef.name: Not found: \"nightly\"",
+    )
 }

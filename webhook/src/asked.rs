@@ -56,6 +56,10 @@ impl Said {
 }
 
 /// An object of `kind`.
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the spec is written where it is given"
+)]
 pub(crate) fn object(kind: &str, name: &str, spec: Value) -> Value {
     json!({
         "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": kind,

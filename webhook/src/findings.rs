@@ -79,11 +79,19 @@ pub struct Findings {
 }
 
 /// What was found, where it could be.
+#[allow(
+    clippy::ref_option,
+    reason = "an answer is read as it stands in the findings"
+)]
 pub(crate) fn known<T>(answer: &Answer<T>) -> Option<&T> {
     answer.as_ref().and_then(|answer| answer.as_ref().ok())
 }
 
 /// The items that were found.
+#[allow(
+    clippy::ref_option,
+    reason = "an answer is read as it stands in the findings"
+)]
 pub(crate) fn found<T>(answer: &Answer<Vec<T>>) -> &[T] {
     known(answer).map_or(&[], Vec::as_slice)
 }

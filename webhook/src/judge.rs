@@ -122,6 +122,10 @@ fn unknown<R: Judged>(snapshot: &Snapshot<R>) -> Option<Denial> {
     failed.into_iter().flatten().next()
 }
 
+#[allow(
+    clippy::ref_option,
+    reason = "an answer is read as it stands in the findings"
+)]
 fn failure<T>(answer: &Answer<T>, what: impl FnOnce() -> String) -> Option<Denial> {
     match answer {
         Some(Err(error)) => Some(Denial::Unknown {

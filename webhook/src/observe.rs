@@ -1,6 +1,6 @@
 //! Finds out what the rules need, all at once and within one deadline.
 
-use crate::findings::{Answer, Findings, Questions, Verb};
+use crate::findings::{Answer, Findings, Questions};
 use crate::ports::{
     Access, AccessQuestion, BundleLookup, ClusterLookup, LookupError, References, Selector,
 };
@@ -13,6 +13,14 @@ use tokio::time::{Instant, timeout_at};
 
 /// Names of existing clusters that are read for the text of a refusal.
 const EXISTING: u32 = 10;
+
+/// Where objects are asked for, and until when.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    references: &'a dyn References,
+    namespace: &'a str,
+    until: Instant,
+}
 
 /// Asks `questions` about objects of `namespace`, for the caller `user`.
 pub(crate) async fn observe(
@@ -36,6 +44,11 @@ pub(crate) async fn observe(
     } = questions;
     let until = Instant::now() + state.0.settings.lookup_deadline;
     let references = state.0.references.as_ref();
+    let place = Place {
+        references,
+        namespace,
+        until,
+    };
     let ask = |verb, group, resource, name| {
         let question = AccessQuestion {
             user,
@@ -48,13 +61,8 @@ pub(crate) async fn observe(
         within(until, state.0.reviewer.review(question))
     };
     let verb = async {
-        let Verb {
-            verb,
-            resource,
-            name,
-            ..
-        } = verb.as_ref()?;
-        Some(ask(verb, GROUP, resource, name).await)
+        let needed = verb.as_ref()?;
+        Some(ask(needed.verb, GROUP, needed.resource, &needed.name).await)
     };
     let cluster = async {
         let name = cluster.as_deref()?;
@@ -65,43 +73,23 @@ pub(crate) async fn observe(
             return (None, None, None);
         };
         let access = ask("get", "", "secrets", name).await;
-        if access != Ok(Access::Allowed) {
-            return (Some(access), None, None);
-        }
-        if secret.is_some() {
-            let kind = within(until, references.secret_type(namespace, name)).await;
-            return (Some(access), Some(kind), None);
-        }
-        let bundle = match bundle {
-            Some(_) => Some(within(until, references.bundle(namespace, name)).await),
-            None => None,
+        let (kind, bundle) = if access == Ok(Access::Allowed) {
+            content(place, name, secret.is_some(), bundle.is_some()).await
+        } else {
+            (None, None)
         };
-        (Some(access), None, bundle)
+        (Some(access), kind, bundle)
     };
     let backup = async {
         let named = [Selector::name(backup?)];
-        let found = list(references, namespace, "talosetcdbackups", &named);
-        let found = within_answer(until, found).await?;
+        let found = list(place, "talosetcdbackups", &named).await?;
         Some(found.map(|all| all.into_iter().next()))
     };
-    let all = if clusters {
-        vec![Selector::All]
-    } else {
-        Vec::new()
-    };
-    let clusters = within_answer(until, list(references, namespace, "talosclusters", &all));
-    let reclaims = within_answer(
-        until,
-        list(references, namespace, "machinereclaims", &reclaims),
-    );
-    let machines = within_answer(
-        until,
-        list(references, namespace, "talosmachines", &machines),
-    );
-    let operations = within_answer(
-        until,
-        list(references, namespace, "talosoperations", &operations),
-    );
+    let all: &[Selector] = if clusters { &[Selector::All] } else { &[] };
+    let clusters = list(place, "talosclusters", all);
+    let reclaims = list(place, "machinereclaims", &reclaims);
+    let machines = list(place, "talosmachines", &machines);
+    let operations = list(place, "talosoperations", &operations);
     let terminating = async {
         if terminating {
             Some(within(until, references.is_terminating(namespace)).await)
@@ -135,6 +123,28 @@ pub(crate) async fn observe(
         operations,
         terminating,
     }
+}
+
+/// The type of a Secret, and what it holds as a bundle, as far as either is asked for.
+async fn content(
+    place: Place<'_>,
+    name: &str,
+    kind: bool,
+    bundle: bool,
+) -> (Answer<Option<String>>, Answer<BundleLookup>) {
+    let Place {
+        references,
+        namespace,
+        until,
+    } = place;
+    let mut found = (None, None);
+    if kind {
+        found.0 = Some(within(until, references.secret_type(namespace, name)).await);
+    }
+    if bundle {
+        found.1 = Some(within(until, references.bundle(namespace, name)).await);
+    }
+    found
 }
 
 async fn look_up(
@@ -183,18 +193,23 @@ async fn ids(
 
 /// The objects that any of the selectors selects, each once; nothing asked where there is none.
 async fn list<K: DeserializeOwned + Resource>(
-    references: &dyn References,
-    namespace: &str,
+    place: Place<'_>,
     resource: &str,
     selectors: &[Selector],
 ) -> Answer<Vec<K>> {
     if selectors.is_empty() {
         return None;
     }
+    let Place {
+        references,
+        namespace,
+        until,
+    } = place;
     let lists = selectors
         .iter()
         .map(|selector| references.list(namespace, resource, selector, None));
-    let lists = match futures::future::try_join_all(lists).await {
+    let lists = within(until, futures::future::try_join_all(lists)).await;
+    let lists = match lists {
         Ok(lists) => lists,
         Err(error) => return Some(Err(error)),
     };
@@ -225,10 +240,4 @@ async fn within<T>(
     timeout_at(until, lookup)
         .await
         .unwrap_or(Err(LookupError::Deadline))
-}
-
-async fn within_answer<T>(until: Instant, lookup: impl Future<Output = Answer<T>>) -> Answer<T> {
-    timeout_at(until, lookup)
-        .await
-        .unwrap_or(Some(Err(LookupError::Deadline)))
 }

@@ -112,6 +112,10 @@ async fn fields_are_what_they_should_be() {
             "repeats an identity"
         );
     }
+}
+
+#[tokio::test]
+async fn nothing_leaves_in_the_clear_and_the_cluster_stays() {
     let clear = backup(&[
         (
             "/spec/destination/s3/endpoint",

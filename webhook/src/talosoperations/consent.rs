@@ -18,7 +18,7 @@ pub(super) fn is_typed(snapshot: &Snapshot) -> Vec<FieldError> {
         |path: &'static str, text: Option<&str>, wanted: &[&str], why: String| match text {
             None => errors.push(FieldError::required(path, why)),
             Some(text) if !wanted.contains(&text) => {
-                errors.push(FieldError::invalid(path, text, why))
+                errors.push(FieldError::invalid(path, text, why));
             }
             Some(_) => {}
         };

@@ -366,6 +366,10 @@ async fn an_upgrade_is_one_step_upwards_that_fits() {
     ] {
         create(stub, &operation).await.is(want);
     }
+}
+
+#[tokio::test]
+async fn cilium_is_upgraded_where_it_is_installed() {
     let cilium = |version: &str| {
         operation(
             "ciliumUpgrade",

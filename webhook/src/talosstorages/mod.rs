@@ -83,7 +83,6 @@ fn is_balanced(expression: &str) -> bool {
             _ if escaped => escaped = false,
             (Some(_), '\\') => escaped = true,
             (Some(begun), sign) if begun == sign => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(sign),
             (None, '(') => open.push(')'),
             (None, '[') => open.push(']'),

@@ -1,8 +1,11 @@
 //! The ports against a real API server: pages, what is not there, what a selector selects.
 
-use crate::world::{World, orphan, reclaim, try_create};
+use crate::world::{World, orphan, reclaim};
+use futures::{StreamExt, TryStreamExt, stream};
+use ichor_crds::MachineReclaim;
 use ichor_ground::controller::NAMESPACE;
 use ichor_webhook::{BundleLookup, References, Selector};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use serde_json::json;
 
 fn names(list: &[Box<serde_json::value::RawValue>]) -> Vec<String> {
@@ -21,17 +24,18 @@ fn names(list: &[Box<serde_json::value::RawValue>]) -> Vec<String> {
 async fn faults_32_every_page_is_read_and_a_field_selects() {
     const COUNT: usize = 520;
     let world = World::shared().await;
-    let objects: Vec<_> = (0..COUNT)
-        .map(|number| {
-            reclaim(
-                &format!("page-{number}"),
-                &orphan(&format!("10.40.{}.{}", number / 250, number % 250 + 1)),
-            )
-        })
-        .collect();
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-    let said = try_create(&world.admin, &list, &[]).await;
-    assert!(said.ok, "{}", said.err);
+    let client = world.plane.client().await.expect("a client");
+    let reclaims: Api<MachineReclaim> = Api::namespaced(client, NAMESPACE);
+    let all = (0..COUNT).map(|number| {
+        let address = format!("10.40.{}.{}", number / 250, number % 250 + 1);
+        let mut object = reclaim(&format!("page-{number}"), &orphan(&address));
+        object["metadata"]["labels"] = json!({"page": "yes"});
+        let object = serde_json::from_value(object).expect("a reclaim");
+        let reclaims = reclaims.clone();
+        async move { reclaims.create(&PostParams::default(), &object).await }
+    });
+    let made: Result<Vec<_>, _> = stream::iter(all).buffer_unordered(16).try_collect().await;
+    assert_eq!(made.expect("reclaims").len(), COUNT);
     let live = world.live().await;
     let all = live
         .list(NAMESPACE, "machinereclaims", &Selector::All, None)
@@ -66,13 +70,10 @@ async fn faults_32_every_page_is_read_and_a_field_selects() {
         .await
         .expect("a list");
     assert!(found.is_empty());
-    let delete = ["delete", "machinereclaims", "-n", NAMESPACE, "--wait=false"];
-    let pages: Vec<String> = (0..COUNT).map(|number| format!("page-{number}")).collect();
-    let args: Vec<&str> = delete
-        .into_iter()
-        .chain(pages.iter().map(String::as_str))
-        .collect();
-    world.admin.run(&args).await.expect("they go");
+    let labelled = ListParams::default().labels("page=yes");
+    let now = DeleteParams::default();
+    let gone = reclaims.delete_collection(&now, &labelled);
+    gone.await.expect("they go");
 }
 
 #[tokio::test]

@@ -10,7 +10,8 @@ const REQUEST: &str = "ichor.maesh.dev/request-id";
 fn patch(caller: &str, object: &Value, old: Option<&Value>) -> Vec<Value> {
     let mut operations = whole_patch(caller, object, old);
     for operation in &mut operations {
-        if let Some(all) = operation["value"].as_object_mut() {
+        let value = operation.get_mut("value");
+        if let Some(all) = value.and_then(Value::as_object_mut) {
             all.remove(REQUEST);
         }
     }
