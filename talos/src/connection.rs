@@ -164,10 +164,9 @@ impl Connection {
         let address = self.0.address;
         let span = tracing::info_span!("talos call", %address, method, class = Empty, otel.status_code = Empty);
         let begun = Instant::now();
-        let outcome = self
-            .bounded(method, limit, call)
-            .instrument(span.clone())
-            .await;
+        // On the heap: many callers make several calls, and their futures would carry all of it.
+        let work = Box::pin(self.bounded(method, limit, call));
+        let outcome = work.instrument(span.clone()).await;
         let class = observer::tell(&span, outcome.as_ref().err());
         self.0.options.observer.call(method, class, begun.elapsed());
         outcome
