@@ -11,6 +11,7 @@ use crate::state::WebhookState;
 use crate::stored::Stored;
 use ichor_crds::{GROUP, REQUEST_ID, is_request_id};
 use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
 use tracing::{Instrument as _, Span};
 
 /// What a request is about.
@@ -130,11 +131,17 @@ async fn validated<R: Judged>(
     let questions = R::questions(&facts);
     let findings = observe(state, questions, &facts.namespace, &request.user_info).await;
     let snapshot = Snapshot { facts, findings };
+    let (snapshot, verdict) = if R::TAKES_LONG {
+        judge_aside(snapshot).await
+    } else {
+        let verdict = judge(&snapshot);
+        (snapshot, verdict)
+    };
     let Verdict {
         denial,
         warnings,
         audit,
-    } = judge(&snapshot);
+    } = verdict;
     let dry_run = request.dry_run.unwrap_or(false);
     let (answer, decision, reason) = match denial {
         None => {
@@ -156,6 +163,23 @@ async fn validated<R: Judged>(
         answer: answer.with_notes(audit, warnings),
         decision,
         reason,
+    }
+}
+
+/// Requests that are judged aside at the same time: each may take a second of a core and some tens of MiB.
+static ASIDE: Semaphore = Semaphore::const_new(2);
+
+/// Judges on a thread for such work, so that the requests of everybody else do not wait behind it.
+async fn judge_aside<R: Judged>(snapshot: Snapshot<R>) -> (Snapshot<R>, Verdict) {
+    let permit = ASIDE.acquire().await;
+    let work = tokio::task::spawn_blocking(move || {
+        let verdict = judge(&snapshot);
+        drop(permit);
+        (snapshot, verdict)
+    });
+    match work.await {
+        Ok(judged) => judged,
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
     }
 }
 

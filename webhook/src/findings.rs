@@ -1,7 +1,9 @@
 //! What has to be found out for a request, and what was.
 
 use crate::ports::{Access, BundleLookup, ClusterLookup, LookupError, Selector};
-use ichor_crds::{MachineReclaim, TalosCluster, TalosEtcdBackup, TalosMachine, TalosOperation};
+use ichor_crds::{
+    MachineReclaim, TalosCluster, TalosEtcdBackup, TalosMachine, TalosOperation, TalosStorage,
+};
 
 /// An answer; `None` is what nobody had to ask.
 pub type Answer<T> = Option<Result<T, LookupError>>;
@@ -44,6 +46,8 @@ pub struct Questions {
     pub machines: Vec<Selector>,
     /// The TalosOperations that matter.
     pub operations: Vec<Selector>,
+    /// The TalosStorages that matter.
+    pub storages: Vec<Selector>,
     /// Whether it matters that the namespace is being deleted.
     pub terminating: bool,
 }
@@ -57,7 +61,8 @@ pub struct Findings {
     pub cluster: Answer<ClusterLookup>,
     /// Whether the caller may `get` the Secret that is referred to.
     pub secret_access: Answer<Access>,
-    /// The type of that Secret, `None` inside when there is none. Asked only when the caller may get it.
+    /// The type of that Secret, `None` inside when there is none. Asked only when the caller may get it, and not of a
+    /// bundle.
     pub secret_type: Answer<Option<String>>,
     /// What that Secret holds as a secrets bundle. Asked only when the caller may get it.
     pub bundle: Answer<BundleLookup>,
@@ -74,6 +79,8 @@ pub struct Findings {
     pub machines: Answer<Vec<TalosMachine>>,
     /// The TalosOperations that were asked for, completed ones too.
     pub operations: Answer<Vec<TalosOperation>>,
+    /// The TalosStorages that were asked for.
+    pub storages: Answer<Vec<TalosStorage>>,
     /// Whether the namespace is being deleted.
     pub terminating: Answer<bool>,
 }

@@ -86,9 +86,10 @@ fn unknown<R: Judged>(snapshot: &Snapshot<R>) -> Option<Denial> {
     let secret = secret
         .or(asked.used_secret.as_ref())
         .map_or("", String::as_str);
-    let path = match asked.bundle {
-        Some(_) => "spec.secretsBundleRef.name",
-        None => "spec.credentialSecretRef.name",
+    let path = match (&asked.bundle, &asked.used_secret) {
+        (Some(_), _) => "spec.secretsBundleRef.name",
+        (None, Some(_)) => "Secret",
+        (None, None) => "spec.credentialSecretRef.name",
     };
     let backup = asked.backup.as_deref().unwrap_or_default();
     let caller = &snapshot.facts.caller;
@@ -114,6 +115,9 @@ fn unknown<R: Judged>(snapshot: &Snapshot<R>) -> Option<Denial> {
         failure(&found.machines, || "what the TalosMachines are".to_owned()),
         failure(&found.operations, || {
             "whether a TalosOperation is under way".to_owned()
+        }),
+        failure(&found.storages, || {
+            "whether another TalosStorage has a volume of the same name".to_owned()
         }),
         failure(&found.terminating, || {
             "whether the namespace is being deleted".to_owned()

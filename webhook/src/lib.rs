@@ -46,6 +46,7 @@ mod talosetcdbackups;
 mod talosmachines;
 mod talosoperations;
 mod talosstorages;
+mod target;
 mod versions;
 
 pub use denial::Denial;

@@ -40,6 +40,7 @@ pub(crate) async fn observe(
         reclaims,
         machines,
         operations,
+        storages,
         terminating,
     } = questions;
     let until = Instant::now() + state.0.settings.lookup_deadline;
@@ -74,7 +75,7 @@ pub(crate) async fn observe(
         };
         let access = ask("get", "", "secrets", name).await;
         let (kind, bundle) = if access == Ok(Access::Allowed) {
-            content(place, name, secret.is_some(), bundle.is_some()).await
+            content(place, name, bundle.is_some()).await
         } else {
             (None, None)
         };
@@ -90,6 +91,7 @@ pub(crate) async fn observe(
     let reclaims = list(place, "machinereclaims", &reclaims);
     let machines = list(place, "talosmachines", &machines);
     let operations = list(place, "talosoperations", &operations);
+    let storages = list(place, "talosstorages", &storages);
     let terminating = async {
         if terminating {
             Some(within(until, references.is_terminating(namespace)).await)
@@ -97,11 +99,11 @@ pub(crate) async fn observe(
             None
         }
     };
-    let subject = async { tokio::join!(verb, cluster, secret, backup) };
-    let others = async { tokio::join!(clusters, reclaims, machines, operations, terminating) };
-    let ((verb, cluster, (secret_access, secret_type, bundle), backup), others) =
+    let subject = async { tokio::join!(verb, cluster, secret, backup, terminating) };
+    let others = async { tokio::join!(clusters, reclaims, machines, operations, storages) };
+    let ((verb, cluster, (secret_access, secret_type, bundle), backup, terminating), others) =
         tokio::join!(subject, others);
-    let (clusters, reclaims, machines, operations, terminating) = others;
+    let (clusters, reclaims, machines, operations, storages) = others;
     let cluster_ids = match (&bundle, &clusters) {
         (Some(Ok(BundleLookup::Sound { .. })), Some(Ok(clusters))) => {
             let ids = within(until, ids(references, namespace, clusters));
@@ -121,15 +123,15 @@ pub(crate) async fn observe(
         reclaims,
         machines,
         operations,
+        storages,
         terminating,
     }
 }
 
-/// The type of a Secret, and what it holds as a bundle, as far as either is asked for.
+/// What a Secret holds as a bundle, or else only its type.
 async fn content(
     place: Place<'_>,
     name: &str,
-    kind: bool,
     bundle: bool,
 ) -> (Answer<Option<String>>, Answer<BundleLookup>) {
     let Place {
@@ -137,14 +139,12 @@ async fn content(
         namespace,
         until,
     } = place;
-    let mut found = (None, None);
-    if kind {
-        found.0 = Some(within(until, references.secret_type(namespace, name)).await);
-    }
     if bundle {
-        found.1 = Some(within(until, references.bundle(namespace, name)).await);
+        let bundle = within(until, references.bundle(namespace, name)).await;
+        return (None, Some(bundle));
     }
-    found
+    let kind = within(until, references.secret_type(namespace, name)).await;
+    (Some(kind), None)
 }
 
 async fn look_up(

@@ -23,6 +23,8 @@ pub trait Judged: Clone + Debug + PartialEq + 'static {
     const RESOURCE: &'static str;
     /// The paths of its webhooks.
     const PATHS: Paths;
+    /// Whether judging may take so long that other requests must not wait behind it.
+    const TAKES_LONG: bool = false;
     /// Its spec.
     type Spec: DeserializeOwned + Clone + Debug + PartialEq + Send + Sync;
     /// Its status.

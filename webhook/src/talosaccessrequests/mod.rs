@@ -34,7 +34,7 @@ impl Judged for TalosAccessRequest {
         decision::is_never_the_requesters,
         cluster_exists,
     ];
-    const WARNINGS: &'static [Warning<Self>] = &[shape::long_admin];
+    const WARNINGS: &'static [Warning<Self>] = &[shape::admin];
 
     fn questions(facts: &Facts<Self>) -> Questions {
         if !facts.is_ichors() {

@@ -4,16 +4,21 @@ use crate::common::{reference_name, seconds};
 use crate::field::FieldError;
 use crate::request::Change;
 use ichor_crds::{TalosAccessRequest, TalosAccessRequestSpec, TalosRole};
+use x509_parser::asn1_rs::Any;
 use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::error::X509Error;
+use x509_parser::oid_registry::{OID_EC_P256, OID_NIST_EC_P384, OID_SIG_ED25519};
 use x509_parser::prelude::FromDer;
 use x509_parser::public_key::PublicKey;
+use x509_parser::x509::SubjectPublicKeyInfo;
 
 type Snapshot = crate::request::Snapshot<TalosAccessRequest>;
 
 const SHORTEST: u64 = 600;
 const LONGEST: u64 = 168 * 3600;
-/// RSA keys shorter than this are not signed.
-const RSA_BITS: usize = 2048;
+/// Bits of RSA keys that are signed.
+const RSA_LEAST: usize = 2048;
+const RSA_MOST: usize = 8192;
 
 pub(super) fn cluster_name(snapshot: &Snapshot) -> Vec<FieldError> {
     let reference = created(snapshot).map(|spec| &spec.cluster_ref);
@@ -75,25 +80,41 @@ fn defect(text: &str) -> Option<&'static str> {
     if !rest.is_empty() {
         return Some("has something behind the certificate signing request");
     }
-    match request.certification_request_info.subject_pki.parsed() {
-        Ok(PublicKey::RSA(key)) if key.key_size() < RSA_BITS => {
-            return Some("has an RSA key of less than 2048 bits");
-        }
-        Ok(PublicKey::RSA(_) | PublicKey::EC(_) | PublicKey::Unknown(_)) => {}
-        _ => return Some("has a key of a kind that Talos does not take: Ed25519, ECDSA or RSA"),
+    if !is_signed_for(&request.certification_request_info.subject_pki) {
+        return Some(
+            "has a key of a kind that Ichor does not sign: take Ed25519, ECDSA on P-256 or P-384, or RSA of 2048 to 8192 bits",
+        );
     }
-    request
-        .verify_signature()
-        .is_err()
-        .then_some("is not signed with the key that it names")
+    match request.verify_signature() {
+        Ok(()) => None,
+        Err(X509Error::SignatureUnsupportedAlgorithm) => {
+            Some("is signed in a way that is not checked here: sign it with SHA-256 or SHA-384")
+        }
+        Err(_) => Some("is not signed with the key that it names"),
+    }
 }
 
-/// Root on every node for longer than a day.
-pub(super) fn long_admin(snapshot: &Snapshot) -> Option<String> {
+/// Keys that Talos's own authorities accept and that are strong enough.
+fn is_signed_for(key: &SubjectPublicKeyInfo<'_>) -> bool {
+    let algorithm = &key.algorithm;
+    match key.parsed() {
+        Ok(PublicKey::RSA(rsa)) => (RSA_LEAST..=RSA_MOST).contains(&rsa.key_size()),
+        Ok(PublicKey::EC(_)) => {
+            let curve = algorithm.parameters.as_ref().map(Any::as_oid);
+            matches!(curve, Some(Ok(curve)) if curve == OID_EC_P256 || curve == OID_NIST_EC_P384)
+        }
+        _ => algorithm.algorithm == OID_SIG_ED25519,
+    }
+}
+
+/// Everything on every node, which cannot be taken back.
+pub(super) fn admin(snapshot: &Snapshot) -> Option<String> {
     let spec = created(snapshot)?;
-    let long = seconds(&spec.duration)? > 24 * 3600;
-    (spec.role == TalosRole::Admin && long).then(|| {
-        format!("os:admin for {}: the certificate cannot be taken back before it expires, a shorter duration is safer", spec.duration)
+    (spec.role == TalosRole::Admin).then(|| {
+        format!(
+            "os:admin can wipe nodes and read every Secret, and cannot be taken back for {}: os:reader is enough to look, os:operator to reboot and upgrade",
+            spec.duration
+        )
     })
 }
 

@@ -181,6 +181,26 @@ async fn a_request_can_be_signed() {
     ]);
     create(Stub::default(), &long)
         .await
-        .warns("cannot be taken back before it expires");
+        .warns("os:admin can wipe nodes and read every Secret, and cannot be taken back for 48h");
     create(Stub::default(), &request(&[])).await.warns("");
+}
+
+/// Made with openssl, which has more kinds of keys than this program.
+#[tokio::test]
+async fn keys_are_of_a_kind_that_is_signed() {
+    let kind = "spec.csr: Forbidden: has a key of a kind that Ichor does not sign: take Ed25519";
+    for (csr, want) in [
+        (include_str!("requests/rsa-2048.pem"), ""),
+        (include_str!("requests/p384.pem"), ""),
+        (include_str!("requests/rsa-1024.pem"), kind),
+        (include_str!("requests/p521.pem"), kind),
+        (include_str!("requests/ed448.pem"), kind),
+        (
+            include_str!("requests/p256-sha512.pem"),
+            "spec.csr: Forbidden: is signed in a way that is not checked here: sign it with SHA-256",
+        ),
+    ] {
+        let request = request(&[("/spec/csr", json!(csr))]);
+        create(Stub::default(), &request).await.is(want);
+    }
 }

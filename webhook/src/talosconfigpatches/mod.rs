@@ -10,6 +10,7 @@ use crate::field::FieldError;
 use crate::findings::Questions;
 use crate::handler::Paths;
 use crate::request::{Facts, Judged, Rule, Snapshot, Warning};
+use crate::target::labels;
 use ichor_crds::{TalosConfigPatch, TalosConfigPatchSpec, TalosConfigPatchStatus};
 
 impl Judged for TalosConfigPatch {
@@ -19,10 +20,12 @@ impl Judged for TalosConfigPatch {
         mutate: "/mutate/talosconfigpatches",
         validate: "/validate/talosconfigpatches",
     };
+    /// The greatest patch takes about a second to try.
+    const TAKES_LONG: bool = true;
     type Spec = TalosConfigPatchSpec;
     type Status = TalosConfigPatchStatus;
 
-    const RULES: &'static [Rule<Self>] = &[cluster_name, cluster_exists, trial::patch];
+    const RULES: &'static [Rule<Self>] = &[cluster_name, target, cluster_exists, trial::patch];
     const WARNINGS: &'static [Warning<Self>] = &[trial::still_broken];
 
     fn questions(facts: &Facts<Self>) -> Questions {
@@ -60,4 +63,8 @@ fn cluster_name(snapshot: &Snapshot<TalosConfigPatch>) -> Vec<FieldError> {
     let mut errors = common::fixed_cluster::<TalosConfigPatch>(now, old);
     errors.extend(reference_name("spec.clusterRef.name", now));
     errors
+}
+
+fn target(snapshot: &Snapshot<TalosConfigPatch>) -> Vec<FieldError> {
+    labels(snapshot.facts.spec().and_then(|spec| spec.target.as_ref()))
 }

@@ -32,7 +32,8 @@ impl Judged for TalosEtcdBackup {
         recipient::recipients,
         cluster_exists,
     ];
-    const WARNINGS: &'static [Warning<Self>] = &[shape::unencrypted, shape::backup_now];
+    const WARNINGS: &'static [Warning<Self>] =
+        &[shape::unencrypted, shape::backup_now, schedule::often];
 
     /// Asked again when the destination changes: whoever sends the snapshots elsewhere uses the Secret.
     fn questions(facts: &Facts<Self>) -> Questions {

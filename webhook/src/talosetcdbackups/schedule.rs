@@ -7,6 +7,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::str::FromStr;
 
+/// Minutes between two snapshots that need no warning.
+const OFTEN: i64 = 5;
+
 type Snapshot = crate::request::Snapshot<TalosEtcdBackup>;
 
 /// Cron can be read, and its time comes at all: the 30th of February never does.
@@ -37,6 +40,31 @@ pub(super) fn schedule(snapshot: &Snapshot) -> Vec<FieldError> {
         }
     };
     vec![FieldError::invalid("spec.schedule", text, why)]
+}
+
+/// A snapshot reads all of etcd, from a control plane that has other work.
+pub(super) fn often(snapshot: &Snapshot) -> Option<String> {
+    let text = &snapshot.facts.spec()?.schedule;
+    let shortest = shortest_minutes(text).filter(|minutes| *minutes < OFTEN)?;
+    Some(format!(
+        "spec.schedule {text:?} takes snapshots {shortest}m apart: each reads all of etcd, and the next waits while one is taken"
+    ))
+}
+
+/// The shortest time between two snapshots of a week, looked for in as many as a day has of those that are not
+/// too often.
+fn shortest_minutes(text: &str) -> Option<i64> {
+    let cron = Cron::from_str(text).ok()?;
+    let start = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
+    let week = start.timestamp().as_second() + 7 * 24 * 3600;
+    let times = cron.iter_after(start);
+    let times: Vec<i64> = times
+        .map(|time| time.timestamp().as_second())
+        .take_while(|time| *time < week)
+        .take(300)
+        .collect();
+    let pairs = times.iter().zip(times.iter().skip(1));
+    pairs.map(|(one, next)| (next - one) / 60).min()
 }
 
 pub(super) fn time_zone(snapshot: &Snapshot) -> Vec<FieldError> {

@@ -2,6 +2,7 @@
 
 use crate::common::{fixed_cluster, named, node_address, reference_name, seconds, used_secret};
 use crate::field::FieldError;
+use crate::findings::known;
 use ichor_crds::{BACKUP_NOW, TalosEtcdBackup, TalosEtcdBackupSpec};
 
 type Snapshot = crate::request::Snapshot<TalosEtcdBackup>;
@@ -83,14 +84,18 @@ pub(super) fn destination(snapshot: &Snapshot) -> Vec<FieldError> {
     errors
 }
 
-/// The Secret is the caller's to use: no confused deputy.
+/// The Secret is there and the caller's to use: no confused deputy.
 pub(super) fn credentials(snapshot: &Snapshot) -> Vec<FieldError> {
+    let path = "spec.destination.s3.credentialsSecretRef.name";
     let name = snapshot.facts.spec().and_then(secret);
-    used_secret(
-        snapshot,
-        "spec.destination.s3.credentialsSecretRef.name",
-        name,
-    )
+    if let (Some(name), Some(None)) = (&name, known(&snapshot.findings.secret_type)) {
+        let namespace = &snapshot.facts.namespace;
+        let why = format!(
+            "no Secret of that name in namespace {namespace}; create it with the keys accessKeyID and secretAccessKey"
+        );
+        return vec![FieldError::not_found(path, name, why)];
+    }
+    used_secret(snapshot, path, name)
 }
 
 /// The Secret that the destination needs.

@@ -17,6 +17,15 @@ fn backup(changes: &[(&str, Value)]) -> Value {
     with(object("TalosEtcdBackup", "nightly", spec), changes)
 }
 
+/// An API server with the Secret of the bucket.
+fn stub() -> Stub {
+    let secrets = [("s3".to_owned(), "Opaque".to_owned())];
+    Stub {
+        secrets: secrets.into(),
+        ..Stub::default()
+    }
+}
+
 fn stored(changes: &[(&str, Value)]) -> Value {
     let by = json!({"ichor.maesh.dev/requested-by": "alice", "ichor.maesh.dev/requested-by-uid": "uid-of-alice"});
     with(with(backup(&[]), &[("/metadata/annotations", by)]), changes)
@@ -94,6 +103,12 @@ async fn fields_are_what_they_should_be() {
             recipients("age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8q"),
             "spec.encryption.recipients: Invalid value: \"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8q\": is no public key of age",
         ),
+        // A key of a plugin.
+        (
+            "/spec/encryption",
+            recipients("age1yubikey1qwt50d05nh5vutpdzmlg5wn80xq5negm4uj9ghv0snvdd3yysf5yw3rhl3t"),
+            "is no public key of age",
+        ),
         (
             "/spec/encryption",
             recipients("AGE-SECRET-KEY-1QQQ"),
@@ -105,7 +120,7 @@ async fn fields_are_what_they_should_be() {
             "spec.clusterRef.name: Not found: \"prd\"",
         ),
     ] {
-        let said = create(Stub::default(), &backup(&[(field, value)])).await;
+        let said = create(stub(), &backup(&[(field, value)])).await;
         said.is(want);
         assert!(
             !said.message.contains("AGE-SECRET-KEY-1QQQ"),
@@ -123,11 +138,11 @@ async fn nothing_leaves_in_the_clear_and_the_cluster_stays() {
         ),
         ("/spec/encryption", Value::Null),
     ]);
-    create(Stub::default(), &clear)
+    create(stub(), &clear)
         .await
         .is("without https needs encryption");
     let moved = stored(&[("/spec/clusterRef/name", json!("test"))]);
-    update(Stub::default(), &stored(&[]), &moved).await.is(
+    update(stub(), &stored(&[]), &moved).await.is(
         "spec.clusterRef: Forbidden: cannot change after creation; create another TalosEtcdBackup",
     );
 }
@@ -137,10 +152,12 @@ async fn nothing_leaves_in_the_clear_and_the_cluster_stays() {
 async fn the_credentials_are_the_callers() {
     let denied = || Stub {
         get_secret: Ok(Access::Denied),
-        ..Stub::default()
+        ..stub()
     };
     let refused = "spec.destination.s3.credentialsSecretRef.name: Forbidden: user \"alice\" may not get Secret \"s3\"";
     create(denied(), &backup(&[])).await.is(refused);
+    let gone = Stub::default();
+    create(gone, &backup(&[])).await.is("spec.destination.s3.credentialsSecretRef.name: Not found: \"s3\": no Secret of that name in namespace ichor-system");
     let elsewhere = stored(&[(
         "/spec/destination/s3/endpoint",
         json!("https://s3.example.org"),
@@ -157,13 +174,21 @@ async fn the_credentials_are_the_callers() {
 
 #[tokio::test]
 async fn what_is_probably_not_meant_draws_a_warning() {
-    create(Stub::default(), &backup(&[])).await.warns("");
-    create(
-        Stub::default(),
-        &backup(&[("/spec/encryption", Value::Null)]),
-    )
-    .await
-    .warns("spec.encryption is absent");
+    create(stub(), &backup(&[])).await.warns("");
+    create(stub(), &backup(&[("/spec/encryption", Value::Null)]))
+        .await
+        .warns("spec.encryption is absent");
+    for (schedule, want) in [
+        ("*/5 * * * *", ""),
+        ("0,30 3 * * *", ""),
+        ("0 3 29 2 *", ""),
+        ("*/2 * * * *", "takes snapshots 2m apart"),
+        ("0,1 3 * * sun", "takes snapshots 1m apart"),
+        ("58-59,0 0,23 * * *", "takes snapshots 1m apart"),
+    ] {
+        let often = backup(&[("/spec/schedule", json!(schedule))]);
+        create(stub(), &often).await.warns(want);
+    }
     let file =
         json!({"metadata": {"annotations": {"ichor.maesh.dev/backup-now": "true"}}}).to_string();
     let applied = stored(&[
@@ -176,7 +201,7 @@ async fn what_is_probably_not_meant_draws_a_warning() {
             json!(file),
         ),
     ]);
-    update(Stub::default(), &stored(&[]), &applied)
+    update(stub(), &stored(&[]), &applied)
         .await
         .warns("a snapshot is taken every time it is applied");
 }

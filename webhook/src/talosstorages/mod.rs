@@ -1,10 +1,16 @@
 //! Admission of talosstorages (DESIGN section 12).
 
+mod names;
+#[cfg(test)]
+mod tests;
+
 use crate::common::{cluster_exists, fixed_cluster, named, reference_name};
 use crate::field::FieldError;
 use crate::findings::Questions;
 use crate::handler::Paths;
+use crate::ports::Selector;
 use crate::request::{Facts, Judged, Rule, Snapshot, Warning};
+use crate::target::labels;
 use ichor_crds::{TalosStorage, TalosStorageSpec, TalosStorageStatus, UserVolume};
 
 impl Judged for TalosStorage {
@@ -17,13 +23,21 @@ impl Judged for TalosStorage {
     type Spec = TalosStorageSpec;
     type Status = TalosStorageStatus;
 
-    const RULES: &'static [Rule<Self>] = &[references, selectors, sizes, cluster_exists];
-    const WARNINGS: &'static [Warning<Self>] = &[system_disk, taken_out];
+    const RULES: &'static [Rule<Self>] = &[
+        references,
+        target,
+        selectors,
+        sizes,
+        names::taken,
+        cluster_exists,
+    ];
+    const WARNINGS: &'static [Warning<Self>] = &[system_disk, taken_out, names::perhaps_taken];
 
     fn questions(facts: &Facts<Self>) -> Questions {
         let spec = facts.spec().filter(|_| facts.is_ichors());
         Questions {
             cluster: spec.and_then(|spec| named(Some(&spec.cluster_ref))),
+            storages: spec.map(|_| Selector::All).into_iter().collect(),
             ..Questions::default()
         }
     }
@@ -53,6 +67,10 @@ fn references(snapshot: &Snapshot<TalosStorage>) -> Vec<FieldError> {
     let mut errors = fixed_cluster::<TalosStorage>(now, old);
     errors.extend(reference_name("spec.clusterRef.name", now));
     errors
+}
+
+fn target(snapshot: &Snapshot<TalosStorage>) -> Vec<FieldError> {
+    labels(snapshot.facts.spec().and_then(|spec| spec.target.as_ref()))
 }
 
 fn volumes(snapshot: &Snapshot<TalosStorage>) -> &[UserVolume] {
@@ -149,71 +167,4 @@ fn taken_out(snapshot: &Snapshot<TalosStorage>) -> Option<String> {
         "volume {:?} is taken out of the list and not wiped: its data stays on the disks",
         gone.name
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::asked::{create, object, update, with};
-    use crate::stub::Stub;
-    use serde_json::{Value, json};
-
-    fn storage(volume: &[(&str, Value)]) -> Value {
-        let plain = json!({"name": "data", "diskSelector": {"match": "disk.size > 100u * GB && !system_disk"}, "minSize": "100GiB"});
-        let spec = json!({"clusterRef": {"name": "prod"}, "volumes": [with(plain, volume)]});
-        object("TalosStorage", "data", spec)
-    }
-
-    #[tokio::test]
-    async fn fields_are_what_they_should_be() {
-        let select = |text: &str| ("/diskSelector/match", json!(text));
-        for (volume, want) in [
-            (vec![], ""),
-            (vec![("/maxSize", json!("500GB"))], ""),
-            (vec![("/maxSize", json!("80%"))], ""),
-            (
-                vec![("/maxSize", json!("90GiB"))],
-                "spec.volumes[0].minSize: Invalid value: \"100GiB\": is more than maxSize 90GiB",
-            ),
-            (vec![select("disk.model == \"a)\" && !system_disk")], ""),
-            (
-                vec![select("(disk.model && !system_disk")],
-                "spec.volumes[0].diskSelector.match: Invalid value: \"(disk.model && !system_disk\": has a bracket or a quote that nothing closes",
-            ),
-            (
-                vec![select("disk.model == \"a && !system_disk")],
-                "has a bracket or a quote",
-            ),
-            (
-                vec![select("[disk)] !system_disk")],
-                "has a bracket or a quote",
-            ),
-        ] {
-            create(Stub::default(), &storage(&volume)).await.is(want);
-        }
-        let lost = with(storage(&[]), &[("/spec/clusterRef/name", json!("prd"))]);
-        create(Stub::default(), &lost)
-            .await
-            .is("spec.clusterRef.name: Not found: \"prd\"");
-    }
-
-    #[tokio::test]
-    async fn what_is_probably_not_meant_draws_a_warning() {
-        create(Stub::default(), &storage(&[])).await.warns("");
-        create(
-            Stub::default(),
-            &storage(&[("/diskSelector/match", json!("disk.size > 1u"))]),
-        )
-        .await
-        .warns("may be put on the system disk");
-        let by = (
-            "/metadata/annotations",
-            json!({"ichor.maesh.dev/requested-by": "alice", "ichor.maesh.dev/requested-by-uid": "uid-of-alice"}),
-        );
-        let old = with(storage(&[]), &[by]);
-        let new = with(old.clone(), &[("/spec/volumes/0/name", json!("other"))]);
-        let old = with(old, &[("/spec/volumes/0/minSize", json!("1GiB"))]);
-        update(Stub::default(), &old, &new)
-            .await
-            .warns("\"data\" is taken out of the list and not wiped");
-    }
 }

@@ -9,14 +9,14 @@ use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use serde_json::json;
 
 fn names(list: &[Box<serde_json::value::RawValue>]) -> Vec<String> {
-    let name = |text: &Box<serde_json::value::RawValue>| {
+    let name = |text: &serde_json::value::RawValue| {
         let object: serde_json::Value = serde_json::from_str(text.get()).expect("JSON");
         object["metadata"]["name"]
             .as_str()
             .unwrap_or_default()
             .to_owned()
     };
-    list.iter().map(name).collect()
+    list.iter().map(|text| name(text)).collect()
 }
 
 /// FAULTS 32 (kube#1524): not only the first page.
