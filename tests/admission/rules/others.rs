@@ -41,6 +41,13 @@ fn patches() -> Vec<Row> {
         ),
         row(
             kind,
+            "the target selects by labels",
+            create(json!({"target": {"selector": {"matchLabels": {"rack": "a"}}}})),
+            create(json!({"target": {"selector": {"matchLabels": {"a b": "x"}}}})),
+            "spec.target.selector.matchLabels: Invalid value: \"a b\": is not the key of a label",
+        ),
+        row(
+            kind,
             "the cluster stays",
             Ask::Patch("stored", spec(json!({"priority": 5}))),
             Ask::Patch("stored", spec(json!({"clusterRef": {"name": "other"}}))),
@@ -103,7 +110,7 @@ fn requests() -> Vec<Row> {
 
 fn backups() -> Vec<Row> {
     let kind = "TalosEtcdBackup";
-    let s3 = || json!({"volume": null, "s3": {"endpoint": "https://s3.example.com", "bucket": "backups", "credentialsSecretRef": {"name": "junk"}}});
+    let s3 = |secret: &str| json!({"volume": null, "s3": {"endpoint": "https://s3.example.com", "bucket": "backups", "credentialsSecretRef": {"name": secret}}});
     vec![
         row(
             kind,
@@ -138,9 +145,16 @@ fn backups() -> Vec<Row> {
         row(
             kind,
             "the caller may get the credentials",
-            create(json!({"destination": s3()})),
-            by_editor(create(json!({"destination": s3()}))),
+            create(json!({"destination": s3("junk")})),
+            by_editor(create(json!({"destination": s3("junk")}))),
             "spec.destination.s3.credentialsSecretRef.name: Forbidden: user \"editor\" may not get Secret \"junk\" in namespace ichor-system",
+        ),
+        row(
+            kind,
+            "and they are there",
+            create(json!({"destination": s3("junk")})),
+            create(json!({"destination": s3("gone")})),
+            "spec.destination.s3.credentialsSecretRef.name: Not found: \"gone\": no Secret of that name in namespace ichor-system",
         ),
     ]
 }
@@ -166,6 +180,15 @@ fn storages() -> Vec<Row> {
             as_is(),
             volume("!system_disk", "90GiB"),
             "spec.volumes[0].minSize: Invalid value: \"100GiB\": is more than maxSize 90GiB",
+        ),
+        row(
+            kind,
+            "a machine has one volume of a name",
+            as_is(),
+            create(
+                json!({"volumes": [{"name": "scratch", "diskSelector": {"match": "!system_disk"}, "minSize": "100GiB"}]}),
+            ),
+            "spec.volumes[0].name: Duplicate value: \"scratch\": TalosStorage \"stored\" has a volume of this name for the same machines",
         ),
         row(
             kind,

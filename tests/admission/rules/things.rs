@@ -108,6 +108,8 @@ pub async fn set_up(admin: &Kubectl) -> Result<()> {
         "clusterRef": {"name": "prod"}, "kind": "etcdRestore",
         "etcdRestore": {"backupRef": {"name": "nightly"}, "snapshot": "s1", "confirm": "prod"},
     });
+    let mut scratch = example("TalosStorage")["spec"].clone();
+    scratch["volumes"][0]["name"] = json!("scratch");
     let address = json!({"address": "10.50.0.66", "clusterRef": {"name": "prod"}, "clusterCredentials": true});
     let objects = [
         secret("lab-bundle", &bundle),
@@ -139,7 +141,7 @@ pub async fn set_up(admin: &Kubectl) -> Result<()> {
             "asked",
             &example("TalosAccessRequest")["spec"],
         ),
-        object("TalosStorage", "stored", &example("TalosStorage")["spec"]),
+        object("TalosStorage", "stored", &scratch),
     ];
     for object in objects {
         admin
