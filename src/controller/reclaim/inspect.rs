@@ -77,7 +77,8 @@ pub async fn inspect(
         ..Facts::default()
     };
     if role == MachineRole::ControlPlane {
-        let etcd = etcd::read(context, source, managed.cluster.as_ref(), connection).await?;
+        let etcd = etcd::read(context, source, managed.cluster.as_ref(), connection);
+        let etcd = Box::pin(etcd).await?;
         facts.etcd = etcd.answer;
         facts.alone = etcd.alone;
         facts.inspection.etcd_member_id = etcd.own;

@@ -229,7 +229,7 @@ async fn taken_in(context: &Context, record: &ResetRecord) -> Option<Sight> {
         .machines
         .collect(|machine| configured_since(machine, record));
     for (address, cluster) in places {
-        let sight = anew(context, &cluster, address).await;
+        let sight = Box::pin(anew(context, &cluster, address)).await;
         if let Some(Sight::TakenIn {
             identity, boot_id, ..
         }) = &sight
