@@ -86,10 +86,12 @@ impl Lifetimes {
 mod tests {
     use super::*;
 
+    type Row = (fn(&mut Lifetimes), LifetimesError);
+
     #[test]
     fn what_cannot_rotate_is_refused() {
         assert_eq!(Lifetimes::default().check(), Ok(()));
-        let rows: [(fn(&mut Lifetimes), LifetimesError); 6] = [
+        let rows: [Row; 6] = [
             (
                 |l| l.leaf = days(366),
                 LifetimesError::LeafOutlivesAuthority,
