@@ -3,7 +3,7 @@
 
 mod build;
 
-pub(crate) use build::{MAX_DEPTH, MAX_NODES, parse};
+pub(crate) use build::{MAX_BYTES, MAX_DEPTH, MAX_NODES, parse};
 
 use serde_json::{Map, Number, Value};
 
@@ -89,6 +89,15 @@ impl Node {
             other => scalar(other.to_string(), true),
         };
         Self { line: 0, data }
+    }
+
+    /// Bytes of its text, keys included.
+    pub fn bytes(&self) -> usize {
+        match &self.data {
+            Data::Scalar { text, .. } => text.len(),
+            Data::List(items) => items.iter().map(Self::bytes).sum(),
+            Data::Map(entries) => entries.iter().map(|(k, v)| k.len() + v.bytes()).sum(),
+        }
     }
 
     /// Nodes and depth of the tree, or nothing when there are more nodes than allowed.

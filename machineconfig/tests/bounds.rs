@@ -24,6 +24,24 @@ fn aliases_of_aliases_are_refused() {
     assert!(matches!(refused(&bomb), Some(Error::TooManyNodes { .. })));
 }
 
+/// Few values, and each as long as the text.
+#[test]
+fn copies_of_a_long_text_are_refused() {
+    let long = "y".repeat(400_000);
+    let mut aliases = format!("machine:\n  sysctls:\n    a: &a {long}\n");
+    for number in 0..5_000 {
+        let _ = writeln!(aliases, "    k{number}: *a");
+    }
+    assert!(matches!(refused(&aliases), Some(Error::TooLarge { .. })));
+    let copies = (0..5_000).map(|number| {
+        format!("{{\"op\":\"copy\",\"from\":\"/machine/sysctls/a\",\"path\":\"/machine/sysctls/k{number}\"}}")
+    });
+    let copies = format!("[{}]", copies.collect::<Vec<_>>().join(","));
+    let base = Config::parse(&format!("machine: {{sysctls: {{a: {long}}}}}")).unwrap();
+    let done = Patch::parse(&copies).unwrap().apply(&base);
+    assert!(matches!(done, Err(Error::Operation { .. })));
+}
+
 #[test]
 fn an_alias_inside_its_own_anchor_is_refused() {
     assert!(matches!(

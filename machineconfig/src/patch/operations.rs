@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::config::{Config, Document};
-use crate::yaml::{MAX_DEPTH, MAX_NODES, Node};
+use crate::yaml::{MAX_BYTES, MAX_DEPTH, MAX_NODES, Node};
 use json_patch::jsonptr::Pointer;
 use json_patch::{PatchErrorKind, PatchOperation, ReplaceOperation};
 use serde_json::Value;
@@ -30,7 +30,7 @@ impl Operations {
             });
         };
         let mut value = document.value.clone();
-        let mut written = 0;
+        let mut written = (0, 0);
         for (operation, number) in self.0.iter().zip(1..) {
             // One by one, so that the error can say which.
             let done = weigh(operation, &value, &mut written)
@@ -50,7 +50,7 @@ impl Operations {
 fn weigh(
     operation: &PatchOperation,
     value: &Value,
-    written: &mut usize,
+    written: &mut (usize, usize),
 ) -> Result<(), &'static str> {
     let at = |from: &Pointer| from.resolve(value).ok();
     let new = match operation {
@@ -60,27 +60,35 @@ fn weigh(
         PatchOperation::Copy(it) => at(&it.from),
         PatchOperation::Remove(_) | PatchOperation::Test(_) => None,
     };
-    let (nodes, depth) = new.map_or((0, 0), extent);
-    *written += nodes;
+    let (nodes, depth, bytes) = new.map_or((0, 0, 0), extent);
+    written.0 += nodes;
+    written.1 += bytes;
     if depth + operation.path().count() > MAX_DEPTH {
         return Err("it would be nested more than 100 deep; Talos has no field that deep");
     }
-    if *written > MAX_NODES {
+    if written.0 > MAX_NODES {
         return Err("the operations up to this one write more than 400000 values");
+    }
+    if written.1 > MAX_BYTES {
+        return Err("the operations up to this one write more than 4 MiB of text");
     }
     Ok(())
 }
 
-/// Number of values and depth.
-fn extent(value: &Value) -> (usize, usize) {
-    let add = |sum: (usize, usize), it| {
-        let (nodes, depth) = extent(it);
-        (sum.0 + nodes, sum.1.max(depth + 1))
+/// Number of values, depth, and bytes of text.
+fn extent(value: &Value) -> (usize, usize, usize) {
+    let add = |sum: (usize, usize, usize), it| {
+        let (nodes, depth, bytes) = extent(it);
+        (sum.0 + nodes, sum.1.max(depth + 1), sum.2 + bytes)
     };
     match value {
-        Value::Array(items) => items.iter().fold((1, 1), add),
-        Value::Object(fields) => fields.values().fold((1, 1), add),
-        _ => (1, 1),
+        Value::Array(items) => items.iter().fold((1, 1, 0), add),
+        Value::Object(fields) => {
+            let keys = fields.keys().map(String::len).sum();
+            fields.values().fold((1, 1, keys), add)
+        }
+        Value::String(text) => (1, 1, text.len()),
+        _ => (1, 1, 0),
     }
 }
 

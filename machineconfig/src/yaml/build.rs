@@ -5,8 +5,8 @@ use crate::Error;
 use granit_parser::{Event, Parser, ScalarStyle, Tag};
 use std::collections::{HashMap, HashSet};
 
-/// The longest text that is read.
-const MAX_BYTES: usize = 4 << 20;
+/// The longest text that is read, and the most that aliases or copies add to it.
+pub(crate) const MAX_BYTES: usize = 4 << 20;
 /// Most nodes of one text, aliases written out.
 pub(crate) const MAX_NODES: usize = 400_000;
 /// Deepest nesting, aliases written out.
@@ -46,6 +46,8 @@ struct Builder {
     open: Vec<Open>,
     anchors: HashMap<usize, Node>,
     nodes: usize,
+    /// Bytes that aliases gave, written out.
+    copied: usize,
 }
 
 /// A list or map whose end was not seen yet; in a map, the key whose value comes next.
@@ -104,6 +106,12 @@ impl Builder {
                     .ok_or(Error::TooManyNodes { line })?;
                 if depth + self.open.len() > MAX_DEPTH {
                     return Err(Error::TooDeep { line });
+                }
+                self.copied += target.bytes();
+                if self.copied > MAX_BYTES {
+                    return Err(Error::TooLarge {
+                        limit: "4 MiB of text, aliases written out",
+                    });
                 }
                 let node = target.clone();
                 self.nodes += nodes - 1;
