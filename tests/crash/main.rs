@@ -110,9 +110,10 @@ async fn run(
     let stage = Stage::set(replicas, alice, point.scenario, &leader).await?;
     let played = sabotage::play(replicas, &stage, leader, point).await?;
     stage.is_legal(&played.status)?;
+    let mut leader = played.leader;
     if played.status.phase != ReclaimPhase::Done {
-        stage.ask_again().await?;
+        leader = sabotage::supervised(replicas, leader, stage.ask_again()).await?;
     }
     stage.clear(replicas).await?;
-    Ok((played.leader, played.reached, played.status.phase))
+    Ok((leader, played.reached, played.status.phase))
 }

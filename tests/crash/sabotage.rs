@@ -73,6 +73,27 @@ pub async fn play(
     })
 }
 
+/// Lets a story be told to its end, and starts a leader again that a busy computer kept from its lease, as a Deployment does.
+pub async fn supervised(
+    replicas: &Replicas,
+    mut leader: Replica,
+    story: impl Future<Output = Result<()>>,
+) -> Result<Replica> {
+    let mut story = std::pin::pin!(story);
+    loop {
+        let ended = tokio::select! {
+            told = &mut story => {
+                let log = leader.controller.log();
+                told.map_err(|error| error.context(ichor_ground::controller::tail(&log)))?;
+                return Ok(leader);
+            }
+            ended = leader.controller.ended_at_last() => ended,
+        };
+        println!("     a replica ended by itself: {}", ended?);
+        leader = replicas.replica().await?;
+    }
+}
+
 /// Waits for the point and strikes; gives who leads then.
 async fn strike(
     replicas: &Replicas,
