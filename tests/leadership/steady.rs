@@ -38,6 +38,9 @@ async fn waiting(
     Ok(request)
 }
 
+/// How long nothing is written before the minute begins: some rechecks.
+const SETTLED: Duration = Duration::from_secs(5);
+
 /// One request for each thing that is waited for: a person, power, another UUID, the disruption lock, a machine that stays
 /// away, a Kubernetes API. Only the leader's lease is written, for a minute.
 #[tokio::test]
@@ -128,6 +131,14 @@ async fn faults_33_a_steady_state_writes_nothing_but_the_lease() -> Result<()> {
         waiting(&alice, cluster, short, reason, typed).await?;
     }
 
+    // The Events about what was written last are on their way.
+    eventually("what is under way to be written", async || {
+        leader.trap.set(None);
+        tokio::time::sleep(SETTLED).await;
+        let quiet = leader.trap.writes().iter().all(Seen::is_leader_lease);
+        Ok(quiet.then_some(()))
+    })
+    .await?;
     leader.trap.set(None);
     tokio::time::sleep(IDLE).await;
     let (renewals, others): (Vec<_>, Vec<_>) = leader
