@@ -494,7 +494,12 @@ async fn local_addresses_are_not_dialled_unless_allowed() -> Result<()> {
         .flags
         .retain(|flag| flag != "--allow-local-addresses");
     let _controller = Controller::start(&plane, &options).await?;
-    let cluster = GroundCluster::start(&plane, &plane, &ClusterSetup::new("local")).await?;
+    // An approved machine at such an address would be refused, too.
+    let setup = ClusterSetup {
+        control_planes: 0,
+        ..ClusterSetup::new("local")
+    };
+    let cluster = GroundCluster::start(&plane, &plane, &setup).await?;
     let orphan = cluster.node("orphan-1")?;
     let alice = operator(&plane, "alice").await?;
     let refused = Request::create(&alice, orphan.address(), "local").await;

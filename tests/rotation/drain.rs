@@ -14,10 +14,10 @@ use std::sync::atomic::Ordering;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rolling_restart_loses_no_admission() -> Result<()> {
     let fleet = Fleet::start(&[("--shutdown-delay", "1s")]).await?;
+    let mut old = fleet.replicas(1).await?;
     let setup = ClusterSetup::new("drain");
     let cluster = GroundCluster::start(&fleet.plane, &fleet.plane, &setup).await?;
     let request = request("drain", &cluster.node("orphan-1")?.address().to_string())?;
-    let mut old = fleet.replicas(1).await?;
     let rates = Rates {
         straight: 60,
         through: 20,

@@ -175,7 +175,10 @@ async fn mounted_certificates_are_served_and_exchanged() -> Result<()> {
 async fn only_the_api_server_is_let_in_by_its_client_certificate() -> Result<()> {
     let mut fleet = Fleet::start(&[]).await?;
     let setup = ClusterSetup::new("clients");
+    // Objects are judged when they are made, by a replica that lets anybody in.
+    let open = fleet.replicas(1).await?;
     let cluster = GroundCluster::start(&fleet.plane, &fleet.plane, &setup).await?;
+    drop(open);
     let request = request("clients", &cluster.node("orphan-1")?.address().to_string())?;
     let mut mount = Mount::new(fleet.plane.folder(), "clients")?;
     fleet.options = fleet
