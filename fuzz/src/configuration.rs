@@ -22,8 +22,15 @@ pub fn patch(data: &[u8]) {
             continue;
         };
         let again = patch.apply(&base).expect("what applied once applies again");
-        assert_eq!(patched.to_yaml(), again.to_yaml(), "two results of one patch");
+        assert_eq!(
+            patched.to_yaml(),
+            again.to_yaml(),
+            "two results of one patch"
+        );
         let read = Config::parse(&patched.to_yaml()).expect("what was written can be read");
-        assert!(patched.same_meaning(&read), "a configuration changes when it is written");
+        assert!(
+            patched.same_meaning(&read),
+            "a configuration changes when it is written"
+        );
     }
 }

@@ -125,6 +125,28 @@ async fn consent_is_written_in_lower_case_audited_and_stands() -> Result<()> {
     Ok(())
 }
 
+/// A machine has one volume of a name: a second TalosStorage for the same machines does not give it another.
+#[tokio::test]
+async fn a_machine_has_one_volume_of_a_name() -> Result<()> {
+    let world = world().await?;
+    let admin = world.plane.kubectl();
+    let _cluster = world.cluster(&ClusterSetup::new("stores")).await?;
+    let storage = |name: &str| {
+        json!({
+            "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosStorage",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {
+                "clusterRef": {"name": "stores"},
+                "volumes": [{"name": "data", "diskSelector": {"match": "!system_disk"}, "minSize": "1GiB"}],
+            },
+        })
+        .to_string()
+    };
+    accepted(&admin.pipe(&["create", "-f", "-"], &storage("one")).await?)?;
+    let said = admin.pipe(&["create", "-f", "-"], &storage("two")).await?;
+    refused(&said, "spec.volumes[0].name")
+}
+
 /// DESIGN section 4: what is in use is not deleted by mistake, and a restore names a backup that is there.
 #[tokio::test]
 async fn what_is_in_use_is_not_deleted_and_a_restore_names_a_backup() -> Result<()> {
