@@ -37,8 +37,9 @@ check: tools ## Format, lints, documentation and dependencies, with warnings as 
 	@$(TOOLS)/bin/cargo-deny --locked check bans licenses sources
 
 .PHONY: generate
-generate: ## Write the generated files: CRDs, the command line reference, the table of Talos's types
+generate: ## Write the generated files: CRDs and the list of their fields, the command line reference, the table of Talos's types
 	@cargo run --quiet --locked -p ichor-crds --example generate
+	@ICHOR_GENERATE=1 cargo test --quiet --locked -p ichor-crds --test schema no_field
 	@$$(tests/oracle/build.sh) schema >machineconfig/data/talos.json
 	@cargo run --quiet --locked --example cli_reference
 
@@ -52,7 +53,7 @@ fuzz: ## Fuzz whatever reads what strangers wrote, ten minutes each (FUZZ_SECOND
 	@scripts/fuzz
 
 .PHONY: conformance
-conformance: ground helm ## Check the rules that hold without the webhook, on the cluster CONFORMANCE_KUBECONFIG names
+conformance: ground helm ## Install the chart and try every rule, on the cluster CONFORMANCE_KUBECONFIG names or one of the tests
 	@cargo test --locked --test conformance -- --nocapture
 
 .PHONY: image-check

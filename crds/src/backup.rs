@@ -253,6 +253,14 @@ pub struct Snapshot {
     /// Whether it is encrypted with age.
     #[serde(default)]
     pub encrypted: bool,
+    /// ID of the cluster in its secrets bundle.
+    #[serde(default, rename = "clusterID", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub cluster_id: Option<String>,
+    /// SHA-256, as lower-case hex, of the key in the secrets bundle that Kubernetes encrypted its Secrets with. A restore needs a bundle with the same key: with another one no Secret could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub encryption_key_hash: Option<String>,
     /// Talos version of the machine it was read from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]

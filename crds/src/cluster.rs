@@ -71,11 +71,12 @@ pub struct TalosClusterSpec {
     /// Installer image for new machines and upgrades.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = crate::rules::image())]
     pub install_image: Option<String>,
     /// Further names and addresses of the Kubernetes API's certificate.
     #[serde(default, rename = "certSANs", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
-    #[x_kube(merge_strategy = ListMerge::Set)]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(san, isIP(san) || san.matches('^([*][.])?[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?([.][A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$'))").message("must be DNS names or IP addresses, such as api.prod.example.com"))]
     pub cert_sans: Vec<String>,
     /// Pod and service networks.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct LocalReference {
     /// Name of the object.
     #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = crate::rules::object_name())]
     pub name: String,
 }
 

@@ -2,9 +2,24 @@
 
 use crate::{LocalReference, MachineIdentity, MachineRole};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::core::Rule;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// CEL: consent was given. The UUID that stood in the request is the inspected one, or a reset is recorded.
+const CONFIRMED: &str = "has(oldSelf.status) && (has(oldSelf.status.reset) || (has(oldSelf.status.inspection) && has(oldSelf.spec.confirmUUID) && oldSelf.spec.confirmUUID.lowerAscii() == oldSelf.status.inspection.identity.uuid))";
+
+/// CEL: the cluster's name still has to be typed, because the UUID of a forced request was typed first.
+const NAME_IS_ASKED_FOR: &str = " || (!has(oldSelf.status.reset) && has(oldSelf.status.inspection) && has(oldSelf.status.inspection.clusterNameNeeded) && !(has(oldSelf.spec.confirmClusterName) && oldSelf.spec.confirmClusterName == oldSelf.status.inspection.clusterNameNeeded))";
+
+/// "`confirmUUID` and the force flags are immutable once they matched" (DESIGN section 4), also while no webhook says so.
+fn stands(field: &str, or: &str) -> Rule {
+    let same = crate::rules::same_of_spec(field);
+    Rule::new(format!("!({CONFIRMED}) || ({same}){or}"))
+        .message(&*format!("{field} cannot change any more: the machine's UUID was confirmed, and that is what is carried out. To ask for something else, delete this request and create another"))
+        .field_path(format!(".spec.{field}"))
+}
 
 /// A request to wipe one machine, so that it comes back in maintenance mode.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -19,6 +34,10 @@ use serde::{Deserialize, Serialize};
     derive = "PartialEq",
     selectable = ".spec.address",
     selectable = ".spec.confirmUUID",
+    validation = stands("confirmUUID", ""),
+    validation = stands("force", ""),
+    validation = stands("confirmClusterName", NAME_IS_ASKED_FOR),
+    validation = stands("forceUngraceful", ""),
     doc = "A request to wipe one machine. Ichor inspects it, a person types its UUID into spec.confirmUUID, and it comes back in maintenance mode. Needs verb \"reclaim\".",
     printcolumn(name = "Address", type_ = "string", json_path = ".spec.address"),
     printcolumn(

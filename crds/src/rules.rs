@@ -117,6 +117,28 @@ pub(crate) fn duration(least: &str, most: &str, example: &str) -> Rule {
     ))
 }
 
+/// The name of an object that a reference points to.
+pub(crate) fn object_name() -> Rule {
+    Rule::new("self.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$')").message(
+        "is not the name of an object: lower-case letters, digits, \"-\" and \".\", at most 253",
+    )
+}
+
+/// A reference to an image of containers: no blank or line break gets into a configuration.
+pub(crate) fn image() -> Rule {
+    Rule::new("self.matches('^[A-Za-z0-9[][A-Za-z0-9._:/@+[\\\\]-]*$')")
+        .message("must be the reference of an image, such as ghcr.io/siderolabs/installer:v1.14.3")
+}
+
+/// MAC addresses as an identity holds them.
+pub(crate) fn identity_macs() -> Rule {
+    Rule::new(
+        "!has(self.macs) || self.macs.all(mac, mac.matches('^[0-9a-f]{2}(:[0-9a-f]{2}){5,19}$'))",
+    )
+    .message("must be MAC addresses in lower case with colons, such as 02:00:0a:05:00:07")
+    .field_path(".macs")
+}
+
 /// A DNS name in lower case.
 pub(crate) fn dns_name(example: &str) -> Rule {
     Rule::new(

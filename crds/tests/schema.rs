@@ -3,6 +3,7 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
+use std::collections::BTreeSet;
 
 fn schemas() -> Vec<(String, JSONSchemaProps)> {
     let crds = ichor_crds::all_crds().into_iter();
@@ -183,4 +184,48 @@ fn the_types_need_no_runtime() {
             "the types bring {line}"
         );
     }
+}
+
+/// "CRD fields are append-only" (DESIGN section 3): `fields.txt` has a line for every field that there ever was, with
+/// its type, one for each of its values, and one where it may be left out. `ICHOR_GENERATE=1` (`make generate`) adds
+/// today's and takes none away.
+#[test]
+fn no_field_or_value_goes_and_none_becomes_required() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fields.txt");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let known: BTreeSet<String> = text.lines().map(ToOwned::to_owned).collect();
+    let today = fields();
+    let gone: Vec<_> = known.difference(&today).collect();
+    assert!(
+        gone.is_empty(),
+        "stored objects and those who write them need these: {gone:#?}"
+    );
+    if std::env::var_os("ICHOR_GENERATE").is_some() {
+        let lines: Vec<String> = today.into_iter().map(|line| line + "\n").collect();
+        std::fs::write(path, lines.concat()).expect("fields.txt");
+        return;
+    }
+    let new: Vec<_> = today.difference(&known).collect();
+    assert!(
+        new.is_empty(),
+        "fields.txt lacks {new:#?}: run `make generate`"
+    );
+}
+
+fn fields() -> BTreeSet<String> {
+    let mut fields = BTreeSet::new();
+    for (kind, schema) in schemas() {
+        walk(&kind, &schema, &mut |path, schema| {
+            let kind = schema.type_.as_deref().unwrap_or("any");
+            let format = schema.format.as_deref().unwrap_or_default();
+            fields.insert(format!("{path} {kind} {format}").trim_end().to_owned());
+            let values = schema.enum_.iter().flatten();
+            fields.extend(values.map(|value| format!("{path} = {}", value.0)));
+            let required = schema.required.as_deref().unwrap_or_default();
+            let names = schema.properties.iter().flatten().map(|(name, _)| name);
+            let optional = names.filter(|name| !required.contains(name));
+            fields.extend(optional.map(|name| format!("{path}.{name} may be left out")));
+        });
+    }
+    fields
 }

@@ -57,6 +57,10 @@ use std::collections::BTreeMap;
         .message("an approved machine needs install: the disk to install Talos to, one of status.hardware.disks")
         .field_path(".install")
         .optional_old_self(true),
+    validation = Rule::new("!has(self.network) || !has(self.network.interface) || !has(self.identity.macs) || self.network.interface.lowerAscii() in self.identity.macs || (oldSelf.hasValue() && has(oldSelf.value().network) && has(oldSelf.value().network.interface) && oldSelf.value().network.interface == self.network.interface)")
+        .message("network.interface must be one of spec.identity.macs: the link is found by its permanent MAC address")
+        .field_path(".network.interface")
+        .optional_old_self(true),
     validation = Rule::new("oldSelf.approval != 'Approved' || (has(self.clusterRef) == has(oldSelf.clusterRef) && (!has(self.clusterRef) || self.clusterRef == oldSelf.clusterRef))")
         .message("clusterRef of an approved machine cannot change; remove it with \"ichor node remove\" and approve it in the other cluster")
         .field_path(".clusterRef"),
@@ -72,7 +76,7 @@ pub struct TalosMachineSpec {
     #[schemars(with = "MachineRole")]
     pub role: Option<MachineRole>,
     /// SMBIOS UUID, serial and MACs: together they are the machine. Never changes.
-    #[x_kube(validation = Rule::new("self == oldSelf").message("the identity of a machine cannot change: another identity is another machine"), validation = crate::rules::identity_uuid())]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("the identity of a machine cannot change: another identity is another machine"), validation = crate::rules::identity_uuid(), validation = crate::rules::identity_macs())]
     pub identity: MachineIdentity,
     /// Address of the machine's Talos API.
     #[serde(default, skip_serializing_if = "Option::is_none")]

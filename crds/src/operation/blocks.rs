@@ -15,6 +15,7 @@ pub struct TalosUpgrade {
     /// Installer image in place of the cluster's spec.installImage. One without a tag gets the version as its tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = crate::rules::image())]
     pub image: Option<String>,
     /// Most workers that are upgraded at the same time (default 1).
     #[serde(default, skip_serializing_if = "Option::is_none")]

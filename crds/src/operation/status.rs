@@ -116,6 +116,10 @@ pub struct MachineOperationStatus {
     /// When its turn came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Time>,
+    /// The request that is recorded, as the method of the Talos API, such as Reset or Reboot: a step of several requests goes on after the one that is here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub recorded_request: Option<String>,
     /// When the request of this attempt was recorded; a record that is found is never sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_at: Option<Time>,

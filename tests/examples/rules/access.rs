@@ -13,6 +13,12 @@ pub fn cases() -> Vec<Case> {
     let mut cases = vec![
         rule(
             REQUEST,
+            "is not the name of an object: lower-case letters, digits, \"-\" and \".\", at most 253",
+            json!({"clusterRef": {"name": "prod."}}),
+            json!({}),
+        ),
+        rule(
+            REQUEST,
             "a request begins as Pending: another person decides",
             approved(),
             json!({"approval": "Pending"}),

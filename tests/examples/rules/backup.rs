@@ -12,6 +12,12 @@ const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICA
 pub fn cases() -> Vec<Case> {
     let mut cases = schedules();
     cases.extend(destinations());
+    cases.push(rule(
+        "nightly",
+        "is not the name of an object: lower-case letters, digits, \"-\" and \".\", at most 253",
+        json!({"clusterRef": {"name": "prod/"}}),
+        json!({}),
+    ));
     cases.push(
         rule(
             "nightly",

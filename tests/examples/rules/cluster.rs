@@ -47,6 +47,24 @@ fn shape() -> Vec<Case> {
         ),
         rule(
             "prod",
+            "is not the name of an object: lower-case letters, digits, \"-\" and \".\", at most 253",
+            json!({"secretsBundleRef": {"name": "../prod"}}),
+            json!({"secretsBundleRef": {"name": "prod.secrets-1"}}),
+        ),
+        rule(
+            "prod",
+            "must be the reference of an image, such as ghcr.io/siderolabs/installer:v1.14.3",
+            json!({"installImage": "installer v1.14.3"}),
+            json!({"installImage": "[fd00::5]:5000/installer@sha256:0a1b"}),
+        ),
+        rule(
+            "prod",
+            "must be DNS names or IP addresses, such as api.prod.example.com",
+            json!({"certSANs": ["https://api.example.com"]}),
+            json!({"certSANs": ["*.prod.example.com", "fd00:5::10", "API"]}),
+        ),
+        rule(
+            "prod",
             "must be networks such as 10.244.0.0/16",
             json!({"network": {"podCIDRs": ["10.244.0.0"]}}),
             json!({"network": {"podCIDRs": ["10.244.0.0/16", "fd00:244::/56"]}}),

@@ -25,6 +25,12 @@ pub fn cases() -> Vec<Case> {
 fn shape() -> Vec<Case> {
     vec![
         rule(
+            WORKER,
+            "is not the name of an object: lower-case letters, digits, \"-\" and \".\", at most 253",
+            json!({"clusterRef": {"name": ".prod"}}),
+            json!({}),
+        ),
+        rule(
             PENDING,
             "a TalosMachine is named by its lower-case SMBIOS UUID: metadata.name and spec.identity.uuid must be equal",
             json!({"identity": {"uuid": CONTROL_PLANE}}),
@@ -37,6 +43,12 @@ fn shape() -> Vec<Case> {
             json!({}),
         )
         .named("worker-8"),
+        rule(
+            PENDING,
+            "must be MAC addresses in lower case with colons, such as 02:00:0a:05:00:07",
+            json!({"identity": {"macs": ["02-00-0A-05-00-07"]}}),
+            json!({"identity": {"macs": ["02:00:0a:05:00:07"]}}),
+        ),
         rule(
             PENDING,
             "the identity of a machine cannot change: another identity is another machine",
@@ -115,6 +127,12 @@ fn network() -> Vec<Case> {
             "must be a MAC address such as 02:00:0a:05:00:07, one of spec.identity.macs",
             json!({"network": {"interface": "eth0"}}),
             json!({"network": {"interface": "02:00:0A:05:01:17"}}),
+        ),
+        rule(
+            WORKER,
+            "network.interface must be one of spec.identity.macs: the link is found by its permanent MAC address",
+            json!({"network": {"interface": "02:00:0a:05:01:99"}}),
+            json!({"network": {"interface": "02:00:0a:05:01:99"}, "identity": {"macs": null}}),
         ),
         rule(
             WORKER,

@@ -35,6 +35,18 @@ fn shape() -> Vec<Case> {
             json!({"talosUpgrade": {"version": "v1.14.4", "maxUnavailable": 1}}),
         ),
         rule(
+            "talos-v1-14-3",
+            "must be the reference of an image, such as ghcr.io/siderolabs/installer:v1.14.3",
+            json!({"talosUpgrade": {"image": "installer\nlatest"}}),
+            json!({"talosUpgrade": {"image": "ghcr.io/siderolabs/installer"}}),
+        ),
+        rule(
+            "talos-v1-14-3",
+            "is not the name of an object: lower-case letters, digits, \"-\" and \".\", at most 253",
+            json!({"clusterRef": {"name": "Prod"}}),
+            json!({}),
+        ),
+        rule(
             "kubernetes-v1-36-1",
             "must be a version such as v1.36.1",
             json!({"kubernetesUpgrade": {"version": "latest"}}),

@@ -5,6 +5,12 @@ use serde_json::{Value, json};
 
 pub fn cases() -> Vec<Case> {
     let mut cases = target("worker-kubelet");
+    cases.push(rule(
+        "worker-kubelet",
+        "is not the name of an object: lower-case letters, digits, \"-\" and \".\", at most 253",
+        json!({"clusterRef": {"name": "prod_1"}}),
+        json!({}),
+    ));
     cases.push(
         rule(
             "worker-kubelet",

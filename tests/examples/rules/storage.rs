@@ -26,6 +26,12 @@ pub fn cases() -> Vec<Case> {
     cases.extend([
         rule(
             "data",
+            "is not the name of an object: lower-case letters, digits, \"-\" and \".\", at most 253",
+            json!({"clusterRef": {"name": "prod 1"}}),
+            json!({}),
+        ),
+        rule(
+            "data",
             "must be 1 to 34 letters, digits and dashes",
             volume(&json!({"name": "data_1"})),
             volume(&json!({"name": "Data-1"})),
