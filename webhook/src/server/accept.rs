@@ -1,11 +1,11 @@
 //! The accept loop, and the drain at its end.
 
+use super::guests::{Guest, Guests};
 use super::{ServeError, Shared, connection};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 
 /// First pause after a failed accept; doubled up to [`LONGEST_PAUSE`].
@@ -13,36 +13,47 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// Longest pause after failed accepts, as when file descriptors run out.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+enum Next {
+    Accepted(io::Result<TcpStream>),
+    Slot(Guest),
+}
+
 /// Accepts connections until `stop` is ready or a connection's task panicked.
 pub(super) async fn accept(
     listener: &TcpListener,
-    slots: &Arc<Semaphore>,
+    guests: &Guests,
     shared: &Arc<Shared>,
     connections: &mut JoinSet<()>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     tokio::pin!(stop);
     let mut pause = FIRST_PAUSE;
+    let mut accepted = 0;
+    // Accepted, and without a slot so far; the others stay in the backlog.
+    let mut waiting: Option<TcpStream> = None;
     loop {
         let next = async {
-            // The slot comes first: a connection that cannot be served stays in the backlog.
-            let slot = Arc::clone(slots).acquire_owned().await;
-            (slot, listener.accept().await)
+            if waiting.is_some() {
+                Next::Slot(guests.slot(accepted).await)
+            } else {
+                Next::Accepted(listener.accept().await.map(|(stream, _peer)| stream))
+            }
         };
         tokio::select! {
             () = &mut stop => return Ok(()),
             Some(ended) = connections.join_next() => supervised(ended)?,
-            (slot, accepted) = next => match accepted {
-                Ok((stream, _peer)) => {
+            next = next => match next {
+                Next::Accepted(Ok(stream)) => {
                     pause = FIRST_PAUSE;
-                    let shared = Arc::clone(shared);
-                    connections.spawn(async move {
-                        let _slot = slot;
-                        connection::run(stream, &shared).await;
-                    });
+                    accepted += 1;
+                    waiting = Some(stream);
                 }
-                Err(error) if is_of_one_connection(&error) => {}
-                Err(error) => {
+                Next::Slot(guest) => if let Some(stream) = waiting.take() {
+                    let shared = Arc::clone(shared);
+                    connections.spawn(async move { connection::run(stream, &shared, guest).await });
+                },
+                Next::Accepted(Err(error)) if is_of_one_connection(&error) => {}
+                Next::Accepted(Err(error)) => {
                     tracing::warn!(%error, pause_ms = pause.as_millis(), "accept failed");
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);

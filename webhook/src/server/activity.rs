@@ -4,20 +4,28 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Counts of the requests of one connection.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Activity(Arc<Counts>);
 
-#[derive(Default)]
 pub(super) struct Counts {
+    since: Instant,
     begun: AtomicU64,
     open: AtomicUsize,
+    /// Microseconds from `since` to the end of the last request.
+    last: AtomicU64,
 }
 
 impl Activity {
     pub(super) fn new() -> Self {
-        Self::default()
+        Self(Arc::new(Counts {
+            since: Instant::now(),
+            begun: AtomicU64::new(0),
+            open: AtomicUsize::new(0),
+            last: AtomicU64::new(0),
+        }))
     }
 
     /// Counts a request, open until the guard is dropped.
@@ -32,6 +40,16 @@ impl Activity {
         self.0.begun.load(Ordering::Relaxed) > 0
     }
 
+    /// Whether no request is open.
+    pub(super) fn is_idle(&self) -> bool {
+        self.0.open.load(Ordering::Relaxed) == 0
+    }
+
+    /// When the last request ended; when the connection began, where there was none.
+    pub(super) fn last(&self) -> Instant {
+        self.0.since + Duration::from_micros(self.0.last.load(Ordering::Relaxed))
+    }
+
     /// Ready when no request came within `first`, or none was open or came for `idle` later on.
     pub(super) async fn quiet(&self, first: Duration, idle: Duration) {
         tokio::time::sleep(first).await;
@@ -42,7 +60,7 @@ impl Activity {
         loop {
             tokio::time::sleep(idle).await;
             let begun = self.0.begun.load(Ordering::Relaxed);
-            if begun == seen && self.0.open.load(Ordering::Relaxed) == 0 {
+            if begun == seen && self.is_idle() {
                 return;
             }
             seen = begun;
@@ -55,6 +73,8 @@ pub(super) struct Open(Arc<Counts>);
 
 impl Drop for Open {
     fn drop(&mut self) {
+        let now = u64::try_from(self.0.since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.0.last.store(now, Ordering::Relaxed);
         self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }

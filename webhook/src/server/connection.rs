@@ -1,7 +1,7 @@
 //! One connection: handshake, requests, end.
 
 use super::Shared;
-use super::activity::Activity;
+use super::guests::Guest;
 use http::HeaderValue;
 use http::header::CONNECTION;
 use hyper::service::{Service, service_fn};
@@ -27,7 +27,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const UNUSED_DRAIN: Duration = Duration::from_secs(1);
 
 /// Serves the connection until it ends, and counts how.
-pub(super) async fn run(stream: TcpStream, shared: &Shared) {
+pub(super) async fn run(stream: TcpStream, shared: &Shared, guest: Guest) {
     let _open = shared.metrics.connected();
     // Answers are small and waited for.
     if let Err(error) = stream.set_nodelay(true) {
@@ -37,22 +37,23 @@ pub(super) async fn run(stream: TcpStream, shared: &Shared) {
         tokio::time::timeout(shared.options.handshake_timeout, shared.tls.accept(stream));
     let outcome = tokio::select! {
         () = shared.draining.cancelled() => "drained",
+        () = guest.leave.cancelled() => "made_room",
         shaken = handshake => match shaken {
             Err(_elapsed) => "handshake_timeout",
             Ok(Err(error)) => {
                 tracing::debug!(%error, "TLS handshake failed");
                 "handshake_failed"
             }
-            Ok(Ok(stream)) => requests(stream, shared).await,
+            Ok(Ok(stream)) => requests(stream, shared, &guest).await,
         },
     };
     shared.metrics.disconnected(outcome);
 }
 
 /// Answers the requests of an established connection.
-async fn requests(stream: TlsStream<TcpStream>, shared: &Shared) -> &'static str {
+async fn requests(stream: TlsStream<TcpStream>, shared: &Shared, guest: &Guest) -> &'static str {
     let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    let activity = Activity::new();
+    let activity = &guest.activity;
     let router = TowerToHyperService::new(shared.router.clone());
     let service = service_fn(|request| {
         let open = activity.begin();
@@ -89,6 +90,14 @@ async fn requests(stream: TlsStream<TcpStream>, shared: &Shared) -> &'static str
                 }
             },
             () = shared.draining.cancelled(), if !going => {
+                going = true;
+                connection.as_mut().graceful_shutdown();
+                quiet.set(activity.quiet(UNUSED_DRAIN, Duration::MAX));
+            }
+            () = guest.leave.cancelled(), if !going => {
+                if !activity.ever() {
+                    return "made_room";
+                }
                 going = true;
                 connection.as_mut().graceful_shutdown();
                 quiet.set(activity.quiet(UNUSED_DRAIN, Duration::MAX));

@@ -9,6 +9,7 @@ mod accept;
 mod activity;
 mod client_ca;
 mod connection;
+mod guests;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -21,14 +22,13 @@ use axum::Router;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// Times and limits of the server.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
-    /// Connections open at once, those that shake hands included; more wait in the listener's backlog.
+    /// Connections open at once, those that shake hands included. When one more comes, one that asks nothing has to go.
     pub max_connections: usize,
     /// How long a TLS handshake may take.
     pub handshake_timeout: Duration,
@@ -87,7 +87,7 @@ pub async fn serve(
     metrics: Metrics,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
-    let slots = Arc::new(Semaphore::new(options.max_connections));
+    let guests = guests::Guests::new(options.max_connections);
     let shared = Arc::new(Shared {
         tls: tokio_rustls::TlsAcceptor::from(tls),
         router,
@@ -101,7 +101,7 @@ pub async fn serve(
         shutdown.cancelled().await;
         tokio::time::sleep(shared.options.shutdown_grace).await;
     };
-    let ended = accept::accept(&listener, &slots, &shared, &mut connections, stop).await;
+    let ended = accept::accept(&listener, &guests, &shared, &mut connections, stop).await;
     drop(listener);
     shared.draining.cancel();
     let drained = accept::drain(&mut connections, shared.options.drain_timeout).await;

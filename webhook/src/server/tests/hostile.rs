@@ -72,27 +72,69 @@ async fn a_handshake_has_its_time() {
     ground.stop().await.expect("a clean end");
 }
 
+/// A full house of peers that hold connections and ask nothing keeps nobody out.
 #[tokio::test]
-async fn at_the_limit_the_next_connection_waits_and_is_served() {
-    let mut options = options();
-    options.max_connections = 2;
-    let ground = Ground::start(options).await;
+async fn a_thousand_silent_clients_block_nobody() {
+    let ground = Ground::start(options()).await;
     let mut silent = Vec::new();
-    for _ in 0..2 {
-        silent.push(
-            TcpStream::connect(ground.address)
-                .await
-                .expect("a connection"),
-        );
+    for number in 0..1000 {
+        let stream = TcpStream::connect(ground.address);
+        silent.push(stream.await.expect("a connection"));
+        if number % 100 == 99 {
+            serves(&ground).await;
+        }
     }
-    ground.eventually("ichor_webhook_connections_open 2").await;
+    serves(&ground).await;
+    ground.stop().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn at_the_limit_the_oldest_that_asks_nothing_makes_room() {
+    let mut options = options();
+    options.max_connections = 3;
+    let ground = Ground::start(options).await;
+    let mut held = Client::over(ground.connect("h2").await.expect("a handshake")).await;
+    let held = tokio::spawn(async move { held.post("/held").await });
+    ground.begun.cancelled().await;
+    let mut used = Client::over(ground.connect("h2").await.expect("a handshake")).await;
+    assert_eq!(used.post("/fast").await.ok(), Some(StatusCode::OK));
+    let mut silent = TcpStream::connect(ground.address)
+        .await
+        .expect("a connection");
+    ground.eventually("ichor_webhook_connections_open 3").await;
+    // The one that never asked anything goes first, then the one that has its answer; never the one that waits for one.
+    let mut next = Client::over(ground.connect("h2").await.expect("a handshake")).await;
+    assert_eq!(next.post("/fast").await.ok(), Some(StatusCode::OK));
+    closed(&mut silent).await;
+    assert_eq!(used.post("/fast").await.ok(), Some(StatusCode::OK));
+    let mut last = Client::over(ground.connect("http/1.1").await.expect("a handshake")).await;
+    assert_eq!(last.post("/fast").await.ok(), Some(StatusCode::OK));
+    assert_eq!(used.post("/fast").await.ok(), Some(StatusCode::OK));
+    assert!(next.post("/fast").await.is_err(), "told to go");
+    ground.release.cancel();
+    assert_eq!(held.await.expect("a task").ok(), Some(StatusCode::OK));
+    ground
+        .eventually(r#"connections_total{outcome="made_room"} 1"#)
+        .await;
+    ground.stop().await.expect("a clean end");
+}
+
+/// Who waits for an answer is never sent away: the next one waits for a slot.
+#[tokio::test]
+async fn while_all_are_being_answered_the_next_connection_waits() {
+    let mut options = options();
+    options.max_connections = 1;
+    let ground = Ground::start(options).await;
+    let mut held = Client::over(ground.connect("h2").await.expect("a handshake")).await;
+    let held = tokio::spawn(async move { held.post("/held").await });
+    ground.begun.cancelled().await;
     let mut next = Box::pin(ground.connect("h2"));
     let early = tokio::time::timeout(SHORT, next.as_mut()).await;
-    assert!(early.is_err(), "a third connection beside two of two");
-    silent.pop();
+    assert!(early.is_err(), "a second connection beside one of one");
+    ground.release.cancel();
     let mut client = Client::over(next.await.expect("a handshake")).await;
-    let answer = client.post("/fast").await.expect("an answer");
-    assert_eq!(answer, StatusCode::OK);
+    assert_eq!(client.post("/fast").await.ok(), Some(StatusCode::OK));
+    assert_eq!(held.await.expect("a task").ok(), Some(StatusCode::OK));
     ground.stop().await.expect("a clean end");
 }
 
