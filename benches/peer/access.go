@@ -71,13 +71,6 @@ func unknown(format string, args ...any) error {
 	return apierrors.NewInternalError(fmt.Errorf(format, args...))
 }
 
-// everybody is the stub: benchmarks of the webhook alone must not measure an API server.
-type everybody struct{}
-
-func (everybody) allowed(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, error) {
-	return true, nil
-}
-
 // apiServer reviews through SubjectAccessReview.
 type apiServer struct {
 	client authorizationclient.AuthorizationV1Interface

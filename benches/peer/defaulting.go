@@ -1,20 +1,18 @@
 package main
 
 import (
-	"strings"
-
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// defaults says what the mutating webhook changes, as a patch made by hand: comparing two encoded objects, which is what
-// a Defaulter does, costs more than all the rules together. old is nil at creation.
+// defaults says what the mutating webhook changes. old is nil at creation.
 func defaults(request *admissionv1.AdmissionRequest, old, reclaim *MachineReclaim) []jsonpatch.JsonPatchOperation {
-	var patch []jsonpatch.JsonPatchOperation
-
-	if creator, had := creatorOf(request, old), reclaim.Annotations[requestedBy]; creator != had {
-		patch = append(patch, annotate(reclaim.Annotations, creator))
+	var stored map[string]string
+	if old != nil {
+		stored = old.Annotations
 	}
+
+	patch := stamp(request, reclaim.Annotations, stored, old == nil || specChanged(old, reclaim))
 
 	// A spec that does not change is left as it is stored: a finalizer must come off without a change of spec.
 	if old != nil && !specChanged(old, reclaim) {
@@ -32,28 +30,6 @@ func defaults(request *admissionv1.AdmissionRequest, old, reclaim *MachineReclai
 	}
 
 	return patch
-}
-
-// creatorOf is the value the annotation must have: whoever creates the object, and after that what it was.
-func creatorOf(request *admissionv1.AdmissionRequest, old *MachineReclaim) string {
-	if old == nil {
-		return request.UserInfo.Username
-	}
-
-	return old.Annotations[requestedBy]
-}
-
-func annotate(annotations map[string]string, creator string) jsonpatch.JsonPatchOperation {
-	path := "/metadata/annotations/" + strings.ReplaceAll(requestedBy, "/", "~1")
-
-	switch {
-	case creator == "":
-		return jsonpatch.NewOperation("remove", path, nil)
-	case annotations == nil:
-		return jsonpatch.NewOperation("add", "/metadata/annotations", map[string]string{requestedBy: creator})
-	default:
-		return jsonpatch.NewOperation("add", path, creator)
-	}
 }
 
 // canonicalAddress keeps the stored text where both mean one address, so that applying a file again changes nothing.

@@ -15,16 +15,7 @@ import (
 
 // reclaims answers for machinereclaims. Plain handlers instead of admission.Defaulter and Validator, because the answer
 // carries audit annotations, which those cannot set.
-type reclaims struct {
-	decoder    admission.Decoder
-	access     accessReviewer
-	references referenceReader
-	namespace  string // the one that requests are read in
-	local      bool   // loopback and link-local addresses may be dialled
-}
-
-func (h *reclaims) mutating() *admission.Webhook   { return hook(h.mutate) }
-func (h *reclaims) validating() *admission.Webhook { return hook(h.validate) }
+type reclaims struct{ *asks }
 
 // hook drops the values that controller-runtime would attach to a logger for each request: nothing is logged on the way
 // of a review, and attaching them costs more than some rules.

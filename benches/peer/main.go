@@ -1,5 +1,6 @@
-// Command peer is the admission webhook of machinereclaims as a good Go engineer would write it on controller-runtime: the
-// same rules over the same TLS, for the benchmarks to hold Ichor's webhook against. It is no part of what Ichor ships.
+// Command peer is Ichor's admission webhook as a good Go engineer would write it on controller-runtime: the same rules over
+// the same TLS, for the benchmarks to hold Ichor's webhook against. All rules of machinereclaims are here, and those of a
+// creation for the other kinds (docs/benchmarks.md lists them). It is no part of what Ichor ships.
 package main
 
 import (
@@ -34,7 +35,7 @@ func main() {
 	// Warnings and errors only, as one line on stderr.
 	ctrl.SetLogger(klog.Background().V(0))
 
-	handler := &reclaims{
+	asked := &asks{
 		decoder:    admission.NewDecoder(newScheme()),
 		access:     everybody{},
 		references: everything{},
@@ -42,13 +43,13 @@ func main() {
 		local:      *local,
 	}
 
-	if err := serve(ctrl.SetupSignalHandler(), handler, *addr, *certDir, *stub); err != nil {
+	if err := serve(ctrl.SetupSignalHandler(), asked, *addr, *certDir, *stub); err != nil {
 		fmt.Fprintf(os.Stderr, "peer: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func serve(ctx context.Context, handler *reclaims, addr, certDir string, stub bool) error {
+func serve(ctx context.Context, asked *asks, addr, certDir string, stub bool) error {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
 		return fmt.Errorf("--addr: %w", err)
@@ -64,7 +65,7 @@ func serve(ctx context.Context, handler *reclaims, addr, certDir string, stub bo
 	}
 
 	if !stub {
-		if err := handler.connect(ctx); err != nil {
+		if err := asked.connect(ctx); err != nil {
 			return err
 		}
 	}
@@ -78,8 +79,11 @@ func serve(ctx context.Context, handler *reclaims, addr, certDir string, stub bo
 			c.NextProtos = []string{"h2", "http/1.1"}
 		}},
 	})
-	server.Register("/mutate/machinereclaims", handler.mutating())
-	server.Register("/validate/machinereclaims", handler.validating())
+
+	for resource, judge := range asked.judges() {
+		server.Register("/mutate/"+resource, hook(judge.mutate))
+		server.Register("/validate/"+resource, hook(judge.validate))
+	}
 
 	go announce(ctx, server, addr)
 
@@ -97,8 +101,8 @@ func announce(ctx context.Context, server webhook.Server, addr string) {
 	}
 }
 
-// connect has the handler ask a real API server instead of the stubs.
-func (h *reclaims) connect(ctx context.Context) error {
+// connect has the rules ask a real API server instead of the stubs.
+func (a *asks) connect(ctx context.Context) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
@@ -118,7 +122,7 @@ func (h *reclaims) connect(ctx context.Context) error {
 	reader, err := cluster.New(config, func(o *cluster.Options) {
 		o.Logger = logr.Discard()
 		o.Scheme = newScheme()
-		o.Cache.DefaultNamespaces = map[string]cache.Config{h.namespace: {}}
+		o.Cache.DefaultNamespaces = map[string]cache.Config{a.namespace: {}}
 		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
 	})
 	if err != nil {
@@ -133,8 +137,8 @@ func (h *reclaims) connect(ctx context.Context) error {
 		}
 	}()
 
-	h.access = access
-	h.references = clusterReader{cached: reader.GetCache(), live: reader.GetAPIReader()}
+	a.access = access
+	a.references = clusterReader{cached: reader.GetCache(), live: reader.GetAPIReader()}
 
 	return nil
 }

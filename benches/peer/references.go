@@ -6,14 +6,21 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // referenceReader looks up what a request refers to.
 type referenceReader interface {
-	clusterExists(ctx context.Context, namespace, name string) (bool, error)
+	// cluster is nil when there is none of that name.
+	cluster(ctx context.Context, namespace, name string) (*TalosCluster, error)
+	clusters(ctx context.Context, namespace string) ([]TalosCluster, error)
+	machines(ctx context.Context, namespace string) ([]TalosMachine, error)
+	// operations of a cluster.
+	operations(ctx context.Context, namespace, cluster string) ([]TalosOperation, error)
+	storages(ctx context.Context, namespace string) ([]TalosStorage, error)
+	// bundle reads the secrets bundle in a Secret, and returns the cluster's ID.
+	bundle(ctx context.Context, namespace, name string) (string, error)
 	// secretType is empty when there is no such Secret.
 	secretType(ctx context.Context, namespace, name string) (corev1.SecretType, error)
 	// unfinished finds a reclaim that has not ended and of which clashes is true; nil when there is none.
@@ -24,14 +31,7 @@ func (h *reclaims) checkReferences(ctx context.Context, namespace string, old, r
 	var errs field.ErrorList
 
 	if reference := reclaim.Spec.ClusterRef; reference != nil {
-		path := specPath.Child("clusterRef", "name")
-
-		switch exists, err := h.references.clusterExists(ctx, namespace, reference.Name); {
-		case err != nil:
-			errs = append(errs, field.InternalError(path, err))
-		case !exists:
-			errs = append(errs, field.NotFound(path, reference.Name))
-		}
+		_, errs = h.clusterOf(ctx, *reference)
 	}
 
 	if reference := reclaim.Spec.CredentialSecretRef; reference != nil {
@@ -93,39 +93,66 @@ func (h *reclaims) checkConflict(ctx context.Context, namespace string, old, rec
 	}
 }
 
-// everything is the stub beside everybody: whatever is referred to exists, and nothing else does.
-type everything struct{}
-
-func (everything) clusterExists(context.Context, string, string) (bool, error) { return true, nil }
-
-func (everything) secretType(context.Context, string, string) (corev1.SecretType, error) {
-	return talosconfigSecretType, nil
-}
-
-func (everything) unfinished(context.Context, string, func(*MachineReclaim) bool) (*MachineReclaim, error) {
-	return nil, nil
-}
-
-// clusterReader reads clusters (their metadata only) and reclaims from the cache, and asks the API server again before
-// anything is refused for it: a cache may lag behind whoever just created or ended an object. Secrets are read live: a
-// cache of them would hold keys that nobody asked about.
+// clusterReader reads from the cache what the controller's account may watch, and asks the API server again before anything
+// is refused for a cluster or a reclaim: a cache may lag behind whoever just created or ended an object. Secrets are read
+// live: a cache of them would hold keys that nobody asked about.
 type clusterReader struct {
 	cached client.Reader
 	live   client.Reader
 }
 
-func (r clusterReader) clusterExists(ctx context.Context, namespace, name string) (bool, error) {
+func (r clusterReader) cluster(ctx context.Context, namespace, name string) (*TalosCluster, error) {
 	for _, reader := range [...]client.Reader{r.cached, r.live} {
-		found := &metav1.PartialObjectMetadata{}
-		found.SetGroupVersionKind(clusterKind)
+		found := &TalosCluster{}
 
-		err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, found)
+		err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, found, client.UnsafeDisableDeepCopy)
+		if err == nil {
+			return found, nil
+		}
+
 		if !apierrors.IsNotFound(err) {
-			return err == nil, err
+			return nil, err
 		}
 	}
 
-	return false, nil
+	return nil, nil
+}
+
+func (r clusterReader) clusters(ctx context.Context, namespace string) ([]TalosCluster, error) {
+	return listed[TalosCluster](ctx, r.cached, namespace, client.UnsafeDisableDeepCopy)
+}
+
+func (r clusterReader) machines(ctx context.Context, namespace string) ([]TalosMachine, error) {
+	return listed[TalosMachine](ctx, r.cached, namespace, client.UnsafeDisableDeepCopy)
+}
+
+func (r clusterReader) operations(ctx context.Context, namespace, cluster string) ([]TalosOperation, error) {
+	return listed[TalosOperation](ctx, r.live, namespace, client.MatchingFields{"spec.clusterRef.name": cluster})
+}
+
+func (r clusterReader) storages(ctx context.Context, namespace string) ([]TalosStorage, error) {
+	return listed[TalosStorage](ctx, r.live, namespace)
+}
+
+func listed[O any](ctx context.Context, reader client.Reader, namespace string, options ...client.ListOption) ([]O, error) {
+	found := &list[O]{}
+	err := reader.List(ctx, found, append(options, client.InNamespace(namespace))...)
+
+	return found.Items, err
+}
+
+func (r clusterReader) bundle(ctx context.Context, namespace, name string) (string, error) {
+	found := &corev1.Secret{}
+	if err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, found); err != nil {
+		return "", err
+	}
+
+	text, there := found.Data["bundle"]
+	if !there {
+		return "", errNoBundle
+	}
+
+	return parseBundle(text)
 }
 
 func (r clusterReader) secretType(ctx context.Context, namespace, name string) (corev1.SecretType, error) {

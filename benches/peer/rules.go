@@ -25,10 +25,15 @@ func specChanged(old, reclaim *MachineReclaim) bool {
 
 // validateFields returns every error at once. old is nil at creation.
 func validateFields(request *admissionv1.AdmissionRequest, old, reclaim *MachineReclaim, local bool) field.ErrorList {
-	errs := validateRequester(request, old, reclaim)
+	var stored map[string]string
+	if old != nil {
+		stored = old.Annotations
+	}
+
+	errs := validateStamps(request, reclaim.Annotations, stored, old == nil || specChanged(old, reclaim))
 
 	if old == nil {
-		errs = append(errs, validateAddress(&reclaim.Spec, local)...)
+		errs = append(errs, validateNodeAddress(specPath.Child("address"), reclaim.Spec.Address, local)...)
 		errs = append(errs, validateShape(&reclaim.Spec)...)
 
 		if reclaim.Spec.ConfirmUUID != nil {
@@ -49,27 +54,14 @@ func validateFields(request *admissionv1.AdmissionRequest, old, reclaim *Machine
 	return append(errs, validateConsent(old, reclaim)...)
 }
 
-// validateRequester keeps the annotation as admission wrote it.
-func validateRequester(request *admissionv1.AdmissionRequest, old, reclaim *MachineReclaim) field.ErrorList {
-	by, set := reclaim.Annotations[requestedBy]
-	if old == nil && !set || by == creatorOf(request, old) {
-		return nil
-	}
-
-	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(requestedBy),
-		"is set by admission and cannot be set or changed by hand")}
-}
-
-func validateAddress(spec *MachineReclaimSpec, local bool) field.ErrorList {
-	path := specPath.Child("address")
-
-	address, err := parseAddress(spec.Address)
+func validateNodeAddress(path *field.Path, text string, local bool) field.ErrorList {
+	address, err := parseAddress(text)
 	if err != nil {
-		return field.ErrorList{field.Invalid(path, spec.Address, err.Error())}
+		return field.ErrorList{field.Invalid(path, text, err.Error())}
 	}
 
 	if isLocal(address) && !local {
-		return field.ErrorList{field.Invalid(path, spec.Address,
+		return field.ErrorList{field.Invalid(path, text,
 			"is a loopback or link-local address, which the controller does not dial without --allow-local-addresses")}
 	}
 

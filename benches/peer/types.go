@@ -11,12 +11,10 @@ import (
 var (
 	groupVersion = schema.GroupVersion{Group: "ichor.maesh.dev", Version: "v1alpha1"}
 	reclaimKind  = groupVersion.WithKind("MachineReclaim")
-	clusterKind  = groupVersion.WithKind("TalosCluster")
 )
 
 // Names that the rules and the objects share with Ichor (crds/src/lib.rs).
 const (
-	requestedBy           = "ichor.maesh.dev/requested-by"
 	talosconfigSecretType = "ichor.maesh.dev/talosconfig"
 	reclaimsResource      = "machinereclaims"
 	reclaimVerb           = "reclaim"
@@ -152,6 +150,7 @@ func clone[T any](p *T) *T {
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(groupVersion, &MachineReclaim{}, &MachineReclaimList{})
+	addObjects(scheme)
 	metav1.AddToGroupVersion(scheme, groupVersion)
 	utilruntime.Must(corev1.AddToScheme(scheme))
 
