@@ -59,9 +59,11 @@ var cases = map[string]struct{ fires, quiet []string }{
 		quiet: []string{at("a", leader) + `1x30` + "\n" + at("b", leader) + `0x30`},
 	},
 	"IchorAdmissionErrors": {
-		fires: []string{`controller_runtime_webhook_requests_total{job="ichor", webhook="w", code="500"} 0+1x30`},
+		fires: []string{`controller_runtime_webhook_requests_total{job="ichor", webhook="w", code="500"} 0+1x30`,
+			`ichor_admission_decisions_total{job="ichor", resource="r", reason="InternalError"} 0+1x30`},
 		quiet: []string{`controller_runtime_webhook_requests_total{job="ichor", webhook="w", code="500"} 7x30`,
-			`controller_runtime_webhook_requests_total{job="ichor", webhook="w", code="400"} 0+1x30`},
+			`controller_runtime_webhook_requests_total{job="ichor", webhook="w", code="400"} 0+1x30`,
+			`ichor_admission_decisions_total{job="ichor", resource="r", reason="Forbidden"} 0+1x30`},
 	},
 	"IchorAdmissionSlow": {
 		fires: []string{latency("2.5", 0) + latency("5.0", 10) + latency("+Inf", 10)},

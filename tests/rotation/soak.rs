@@ -76,6 +76,16 @@ async fn soak() -> Result<()> {
             "replica {number}: memory {} kB after warm-up, {} kB at the end; file descriptors {}, {}",
             memory[0], memory[1], open[0], open[1]
         );
+        let tenths = samples.chunks(samples.len().div_ceil(10));
+        let tenths: Vec<_> = tenths
+            .map(|part| {
+                (
+                    median(part, |one| one.kilobytes),
+                    median(part, |one| one.descriptors),
+                )
+            })
+            .collect();
+        println!("replica {number}, each tenth: {tenths:?}");
         ensure!(
             memory[1] * 100 <= memory[0] * (100 + TOLERANCE),
             "memory grows"

@@ -12,6 +12,7 @@ use crate::stored::Stored;
 use ichor_crds::{GROUP, REQUEST_ID, is_request_id};
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
+use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
 
 /// What a request is about.
@@ -33,7 +34,7 @@ pub(crate) async fn mutate_request<R: Judged>(
     request: Request<'_>,
 ) -> Outcome {
     let span = span(webhook, &request, &request.uid);
-    mutated::<R>(state, request).instrument(span).await
+    concluded(mutated::<R>(state, request), span).await
 }
 
 async fn mutated<R: Judged>(state: &WebhookState, request: Request<'_>) -> Outcome {
@@ -90,7 +91,15 @@ pub(crate) async fn validate_request<R: Judged>(
         .and_then(Option::as_ref)
         .and_then(mutated_as);
     let span = span(webhook, &request, id.unwrap_or(&request.uid));
-    validated(state, request, read).instrument(span).await
+    concluded(validated(state, request, read), span).await
+}
+
+/// Answers inside the span, which then says how.
+async fn concluded(answer: impl Future<Output = Outcome>, span: Span) -> Outcome {
+    let outcome = answer.instrument(span.clone()).await;
+    span.record("decision", outcome.decision);
+    span.record("reason", outcome.reason);
+    outcome
 }
 
 /// The ID that the mutating webhook gave this request, which had another review.
@@ -108,6 +117,8 @@ fn span(webhook: &'static str, request: &Request<'_>, request_id: &str) -> Span 
         operation = request.operation.as_str(),
         namespace = %request.namespace,
         name = %request.name,
+        decision = Empty,
+        reason = Empty,
     )
 }
 

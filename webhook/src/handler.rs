@@ -71,25 +71,35 @@ async fn guarded<R: Judged, const MUTATES: bool>(
     let started = Instant::now();
     let in_flight = state.0.metrics.start(webhook);
     let work = AssertUnwindSafe(answer::<R, MUTATES>(&state, webhook, request)).catch_unwind();
-    let response = match tokio::time::timeout(state.0.settings.request_timeout, work).await {
-        Ok(Ok(response)) => response,
+    let metrics = &state.0.metrics;
+    let answered = match tokio::time::timeout(state.0.settings.request_timeout, work).await {
+        Ok(Ok(answered)) => answered,
         Ok(Err(_panic)) => {
             tracing::error!(webhook, "a rule of admission panicked");
-            refuse(
+            metrics.panicked();
+            let message = "the webhook failed; its log says where";
+            Err(unjudged(
                 StatusCode::INTERNAL_SERVER_ERROR,
-                "the webhook failed; its log says where",
-            )
+                "Panic",
+                message,
+            ))
         }
-        Err(_elapsed) => refuse(
-            StatusCode::GATEWAY_TIMEOUT,
-            "the request was not read and judged in time: try again",
-        ),
+        Err(_elapsed) => {
+            let message = "the request was not read and judged in time: try again";
+            Err(unjudged(StatusCode::GATEWAY_TIMEOUT, "Timeout", message))
+        }
     };
+    let response = answered.unwrap_or_else(|unjudged| {
+        metrics.decided(&DecisionLabels {
+            resource: R::RESOURCE,
+            operation: "UNKNOWN",
+            decision: "error",
+            reason: unjudged.reason,
+        });
+        unjudged.into_response()
+    });
     drop(in_flight);
-    state
-        .0
-        .metrics
-        .answered(webhook, response.status().as_u16(), started.elapsed());
+    metrics.answered(webhook, response.status().as_u16(), started.elapsed());
     response
 }
 
@@ -97,25 +107,30 @@ async fn answer<R: Judged, const MUTATES: bool>(
     state: &WebhookState,
     webhook: &'static str,
     request: Request,
-) -> Response {
+) -> Result<Response, Unjudged> {
     let (parts, body) = request.into_parts();
     if !is_json(&parts.headers) {
-        return refuse(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "the Content-Type of a review is application/json",
-        );
+        let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        let message = "the Content-Type of a review is application/json";
+        return Err(unjudged(code, "UnsupportedMediaType", message));
     }
-    let body = match body::read(&state.0.budget, &parts.headers, body, MAX_BODY_BYTES).await {
-        Ok(body) => body,
-        Err(error) => return refuse(body_status(error), &error.to_string()),
-    };
+    let body = body::read(&state.0.budget, &parts.headers, body, MAX_BODY_BYTES).await?;
     let request = match review::decode(&body.bytes) {
         Ok(request) => request,
         Err(ReviewError::BadRequest { uid, reason }) => {
             let message = format!("the request cannot be read: {reason}");
-            return Answer::bad_request(uid, message).into_response();
+            state.0.metrics.decided(&DecisionLabels {
+                resource: R::RESOURCE,
+                operation: "UNKNOWN",
+                decision: "denied",
+                reason: "BadRequest",
+            });
+            return Ok(Answer::bad_request(uid, message).into_response());
         }
-        Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()),
+        Err(error) => {
+            let code = StatusCode::BAD_REQUEST;
+            return Err(unjudged(code, "BadRequest", &error.to_string()));
+        }
     };
     let operation = request.operation.as_str();
     let outcome = if MUTATES {
@@ -129,7 +144,7 @@ async fn answer<R: Judged, const MUTATES: bool>(
         decision: outcome.decision,
         reason: outcome.reason,
     });
-    outcome.answer.into_response()
+    Ok(outcome.answer.into_response())
 }
 
 /// The answer to a request, and how it is counted.
@@ -147,20 +162,46 @@ fn is_json(headers: &HeaderMap) -> bool {
         .is_some_and(|media| media.trim().eq_ignore_ascii_case("application/json"))
 }
 
-fn body_status(error: BodyError) -> StatusCode {
-    match error {
-        BodyError::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-        BodyError::Busy => StatusCode::SERVICE_UNAVAILABLE,
-        BodyError::Broken => StatusCode::BAD_REQUEST,
+/// What was no review, or could not be judged. The API server repeats the message to the caller.
+struct Unjudged {
+    code: StatusCode,
+    /// As the metrics count it.
+    reason: &'static str,
+    message: String,
+}
+
+fn unjudged(code: StatusCode, reason: &'static str, message: &str) -> Unjudged {
+    Unjudged {
+        code,
+        reason,
+        message: message.to_owned(),
     }
 }
 
-/// An answer to what is no review: the API server repeats its text to the caller.
-fn refuse(code: StatusCode, message: &str) -> Response {
-    tracing::warn!(
-        code = code.as_u16(),
-        message,
-        "not a review that can be judged"
-    );
-    (code, message.to_owned()).into_response()
+impl From<BodyError> for Unjudged {
+    fn from(error: BodyError) -> Self {
+        let (code, reason) = match error {
+            BodyError::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "TooLarge"),
+            BodyError::Busy => (StatusCode::SERVICE_UNAVAILABLE, "Busy"),
+            BodyError::Broken => (StatusCode::BAD_REQUEST, "BrokenOff"),
+        };
+        unjudged(code, reason, &error.to_string())
+    }
+}
+
+impl IntoResponse for Unjudged {
+    fn into_response(self) -> Response {
+        let Self {
+            code,
+            reason,
+            message,
+        } = self;
+        tracing::warn!(
+            code = code.as_u16(),
+            reason,
+            message,
+            "not a review that can be judged"
+        );
+        (code, message).into_response()
+    }
 }

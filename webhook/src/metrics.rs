@@ -40,6 +40,7 @@ pub struct Metrics {
     decisions: Family<DecisionLabels, Counter>,
     requests: Family<RequestLabels, Counter>,
     latency: Family<WebhookLabels, Histogram, fn() -> Histogram>,
+    panics: Counter,
     in_flight: Family<WebhookLabels, Gauge>,
     open: Gauge,
     connections: Family<ConnectionLabels, Counter>,
@@ -59,6 +60,7 @@ impl Metrics {
             decisions: Family::default(),
             requests: Family::default(),
             latency: Family::new_with_constructor(latency_histogram),
+            panics: Counter::default(),
             in_flight: Family::default(),
             open: Gauge::default(),
             connections: Family::default(),
@@ -77,6 +79,11 @@ impl Metrics {
             "controller_runtime_webhook_latency_seconds",
             "How long admission requests took, in seconds",
             metrics.latency.clone(),
+        );
+        registry.register(
+            "controller_runtime_webhook_panics",
+            "Admission requests at which a rule panicked",
+            metrics.panics.clone(),
         );
         registry.register(
             "controller_runtime_webhook_requests_in_flight",
@@ -98,6 +105,10 @@ impl Metrics {
 
     pub(crate) fn decided(&self, labels: &DecisionLabels) {
         self.decisions.get_or_create(labels).inc();
+    }
+
+    pub(crate) fn panicked(&self) {
+        self.panics.inc();
     }
 
     /// Counts a request in flight until the guard is dropped.

@@ -167,6 +167,12 @@ async fn a_panic_is_a_500_and_the_next_request_is_answered() {
             .metrics()
             .contains(r#"in_flight{webhook="/validate/machinereclaims"} 0"#)
     );
+    for counted in [
+        "controller_runtime_webhook_panics_total 2",
+        r#"operation="UNKNOWN",decision="error",reason="Panic"} 2"#,
+    ] {
+        assert!(ground.metrics().contains(counted), "{}", ground.metrics());
+    }
 }
 
 #[tokio::test(start_paused = true)]
