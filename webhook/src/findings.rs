@@ -1,6 +1,7 @@
 //! What has to be found out for a request, and what was.
 
 use crate::ports::{Access, BundleLookup, ClusterLookup, LookupError, Selector};
+use crate::seen::Seen;
 use ichor_crds::{
     MachineReclaim, TalosCluster, TalosEtcdBackup, TalosMachine, TalosOperation, TalosStorage,
 };
@@ -69,18 +70,18 @@ pub struct Findings {
     /// The TalosEtcdBackup, `None` inside when there is none.
     pub backup: Answer<Option<TalosEtcdBackup>>,
     /// All clusters.
-    pub clusters: Answer<Vec<TalosCluster>>,
+    pub clusters: Answer<Vec<Seen<TalosCluster>>>,
     /// The cluster IDs in their bundles, by name of the cluster; where a bundle is not readable, as it was
     /// seen last. Asked only to compare a sound bundle with them.
     pub cluster_ids: Answer<Vec<(String, String)>>,
     /// The MachineReclaims that were asked for, ended ones too.
-    pub reclaims: Answer<Vec<MachineReclaim>>,
+    pub reclaims: Answer<Vec<Seen<MachineReclaim>>>,
     /// The TalosMachines that were asked for.
-    pub machines: Answer<Vec<TalosMachine>>,
+    pub machines: Answer<Vec<Seen<TalosMachine>>>,
     /// The TalosOperations that were asked for, completed ones too.
-    pub operations: Answer<Vec<TalosOperation>>,
+    pub operations: Answer<Vec<Seen<TalosOperation>>>,
     /// The TalosStorages that were asked for.
-    pub storages: Answer<Vec<TalosStorage>>,
+    pub storages: Answer<Vec<Seen<TalosStorage>>>,
     /// Whether the namespace is being deleted.
     pub terminating: Answer<bool>,
 }

@@ -34,6 +34,7 @@ mod observe;
 mod ports;
 mod request;
 mod review;
+mod seen;
 mod server;
 mod state;
 mod stored;
@@ -63,5 +64,6 @@ pub use ports::{
     Selector,
 };
 pub use request::{Change, Facts, Judged, Rule, Snapshot, Verdict, Warning};
+pub use seen::{Guards, Seen};
 pub use server::{ClientAuthorities, ServeError, ServeOptions, TlsError, serve, server_config};
 pub use state::{Settings, WebhookState};

@@ -1,13 +1,16 @@
 //! Finds out what the rules need, all at once and within one deadline.
 
+use crate::common::named;
 use crate::findings::{Answer, Findings, Questions};
 use crate::ports::{
     Access, AccessQuestion, BundleLookup, ClusterLookup, LookupError, References, Selector,
 };
+use crate::seen::{Guards, Seen};
 use crate::state::WebhookState;
 use ichor_crds::{GROUP, TalosCluster};
 use k8s_openapi::api::authentication::v1::UserInfo;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
+use kube::core::PartialObjectMeta;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 
@@ -82,9 +85,13 @@ pub(crate) async fn observe(
         (Some(access), kind, bundle)
     };
     let backup = async {
-        let named = [Selector::name(backup?)];
-        let found = list(place, "talosetcdbackups", &named).await?;
-        Some(found.map(|all| all.into_iter().next()))
+        let found = one(
+            references,
+            namespace,
+            "talosetcdbackups",
+            backup.as_deref()?,
+        );
+        Some(within(until, found).await)
     };
     let all: &[Selector] = if clusters { &[Selector::All] } else { &[] };
     let clusters = list(place, "talosclusters", all);
@@ -153,33 +160,47 @@ async fn look_up(
     name: &str,
 ) -> Result<ClusterLookup, LookupError> {
     let resource = "talosclusters";
-    let named = Selector::name(name);
-    let named = references.list(namespace, resource, &named, None).await?;
-    if let Some(text) = named.first() {
-        return match serde_json::from_str(text.get()) {
-            Ok(cluster) => Ok(ClusterLookup::Found(Box::new(cluster))),
-            Err(error) => {
-                tracing::warn!(%error, name, "a TalosCluster cannot be read");
-                Err(LookupError::Unreadable)
-            }
-        };
+    if let Some(cluster) = one(references, namespace, resource, name).await? {
+        return Ok(ClusterLookup::Found(Box::new(cluster)));
     }
     let some = references.list(namespace, resource, &Selector::All, Some(EXISTING));
-    let some: Vec<kube::core::PartialObjectMeta> = readable(&some.await?);
-    let existing = some.iter().map(ResourceExt::name_any).collect();
+    let some = some.await?;
+    let some = some
+        .iter()
+        .filter_map(|text| serde_json::from_str::<PartialObjectMeta>(text.get()).ok());
+    let existing = some.map(|cluster| cluster.name_any()).collect();
     Ok(ClusterLookup::Missing { existing })
+}
+
+/// The object of a name. One that a request refers to has to be readable as a whole.
+async fn one<K: DeserializeOwned>(
+    references: &dyn References,
+    namespace: &str,
+    resource: &str,
+    name: &str,
+) -> Result<Option<K>, LookupError> {
+    let named = Selector::name(name);
+    let named = references.list(namespace, resource, &named, None).await?;
+    let object = named.first().map(|text| serde_json::from_str(text.get()));
+    object.transpose().map_err(|error| {
+        tracing::warn!(%error, resource, name, "an object cannot be read");
+        LookupError::Unreadable
+    })
 }
 
 /// The IDs of the clusters: from their bundles, else as the controller saw them. There are few.
 async fn ids(
     references: &dyn References,
     namespace: &str,
-    clusters: &[TalosCluster],
+    clusters: &[Seen<TalosCluster>],
 ) -> Result<Vec<(String, String)>, LookupError> {
     let mut ids = Vec::new();
     for cluster in clusters {
-        let secret = &cluster.spec.secrets_bundle_ref.name;
-        let id = match references.bundle(namespace, secret).await? {
+        let bundle = match named(Some(&cluster.spec.secrets_bundle_ref)) {
+            Some(secret) => references.bundle(namespace, &secret).await?,
+            None => BundleLookup::NoSecret,
+        };
+        let id = match bundle {
             BundleLookup::Sound { cluster_id } => Some(cluster_id),
             _ => cluster
                 .status
@@ -192,11 +213,11 @@ async fn ids(
 }
 
 /// The objects that any of the selectors selects, each once; nothing asked where there is none.
-async fn list<K: DeserializeOwned + Resource>(
+async fn list<K: Guards>(
     place: Place<'_>,
     resource: &str,
     selectors: &[Selector],
-) -> Answer<Vec<K>> {
+) -> Answer<Vec<Seen<K>>> {
     if selectors.is_empty() {
         return None;
     }
@@ -213,24 +234,14 @@ async fn list<K: DeserializeOwned + Resource>(
         Ok(lists) => lists,
         Err(error) => return Some(Err(error)),
     };
-    let mut all: Vec<K> = lists.iter().flat_map(|list| readable(list)).collect();
-    all.sort_by_key(ResourceExt::name_any);
+    let all = lists.iter().flatten().map(|text| Seen::read(text.get()));
+    let all: Option<Vec<Seen<K>>> = all.collect();
+    let Some(mut all) = all else {
+        return Some(Err(LookupError::Unreadable));
+    };
+    all.sort_by_key(|object| object.name_any());
     all.dedup_by_key(|object| object.name_any());
     Some(Ok(all))
-}
-
-/// Each is decoded by itself, so that one that is broken hides no other (FAULTS 35).
-fn readable<K: DeserializeOwned>(texts: &[Box<serde_json::value::RawValue>]) -> Vec<K> {
-    let objects = texts
-        .iter()
-        .filter_map(|text| match serde_json::from_str(text.get()) {
-            Ok(object) => Some(object),
-            Err(error) => {
-                tracing::warn!(%error, "an object cannot be read and does not count");
-                None
-            }
-        });
-    objects.collect()
 }
 
 async fn within<T>(

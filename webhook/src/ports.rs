@@ -47,7 +47,9 @@ pub enum LookupError {
     #[error("the API server could not be asked; the log of the controller says why")]
     Unreachable,
     /// The object is stored in a form that cannot be read.
-    #[error("it is stored in a form that cannot be read; the log of the controller says why")]
+    #[error(
+        "it is stored in a form that this version of Ichor cannot read, and its log says why: upgrade Ichor, or correct the object with kubectl edit"
+    )]
     Unreadable,
 }
 

@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
     selectable = ".spec.clusterRef.name",
     selectable = ".spec.hostname",
     selectable = ".spec.endpoint",
+    selectable = ".spec.network.addressing",
     selectable = ".status.observedEndpoint",
     selectable = ".status.nodeName",
     category = "ichor",

@@ -7,6 +7,7 @@ use crate::findings::{found, known};
 use crate::ports::BundleLookup;
 use crate::request::Change;
 use ichor_crds::{BUNDLE_KEY, TalosCluster};
+use kube::ResourceExt;
 
 type Snapshot = crate::request::Snapshot<TalosCluster>;
 
@@ -47,10 +48,8 @@ pub(super) fn is_nobody_elses(snapshot: &Snapshot) -> Vec<FieldError> {
     let Some(name) = bundle(snapshot) else {
         return Vec::new();
     };
-    let own = |other: &&&TalosCluster| other.metadata.name.as_deref() != Some(&snapshot.facts.name);
-    let clusters = found(&snapshot.findings.clusters);
-    let others: Vec<&TalosCluster> = clusters.iter().collect();
-    let mut others = others.iter().filter(own);
+    let clusters = found(&snapshot.findings.clusters).iter();
+    let mut others = clusters.filter(|other| other.name_any() != snapshot.facts.name);
     let id = match known(&snapshot.findings.bundle) {
         Some(BundleLookup::Sound { cluster_id }) => Some(cluster_id),
         _ => None,
@@ -63,6 +62,10 @@ pub(super) fn is_nobody_elses(snapshot: &Snapshot) -> Vec<FieldError> {
             return Some(FieldError::duplicate(PATH, &name, why));
         }
         let theirs = ids.iter().find(|(cluster, _)| cluster == called);
+        if theirs.is_none() && !other.is_whole() && named(Some(&other.spec.secrets_bundle_ref)).is_none() {
+            let why = format!("TalosCluster {called:?} may be made from it{}", other.note());
+            return Some(FieldError::duplicate(PATH, &name, why));
+        }
         (id.is_some() && theirs.map(|(_, id)| id) == id).then(|| {
             let why = format!("TalosCluster {called:?} has the same cluster ID: it is the same cluster, or a copy of its secrets; make a new bundle with talosctl gen secrets");
             FieldError::duplicate(PATH, &name, why)

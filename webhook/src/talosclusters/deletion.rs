@@ -27,19 +27,18 @@ pub(super) fn keeps(snapshot: &Snapshot) -> Option<String> {
     // What could not be found out is refused as such.
     let terminating = known(&snapshot.findings.terminating).is_none_or(|terminating| *terminating);
     let machines = found(&snapshot.findings.machines).iter();
-    let approved: Vec<&str> = machines
-        .filter(|machine| machine.is_approved())
-        .map(called)
-        .collect();
+    let mut approved: Vec<_> = machines.filter(|machine| machine.is_approved()).collect();
+    // What keeps the cluster by doubt alone is said where nothing else does.
+    approved.sort_by_key(|machine| !machine.is_whole());
     let (first, more) = match approved.as_slice() {
         [] => return None,
         _ if terminating || facts.is_annotated(ABANDON) => return None,
-        [first] => (*first, String::new()),
-        [first, rest @ ..] => (*first, format!(" and {} more", rest.len())),
+        [first] => (first, String::new()),
+        [first, rest @ ..] => (first, format!(" and {} more", rest.len())),
     };
-    let name = &facts.name;
+    let (name, note, first) = (&facts.name, first.note(), called(first));
     Some(format!(
-        "TalosCluster {name:?} has approved machines ({first}{more}) and is not deleted: take each out with ichor node remove NAME. To forget the cluster and leave its machines running: kubectl annotate taloscluster {name} {ABANDON}=true, then delete it"
+        "TalosCluster {name:?} has approved machines ({first}{more}) and is not deleted: take each out with ichor node remove NAME. To forget the cluster and leave its machines running: kubectl annotate taloscluster {name} {ABANDON}=true, then delete it{note}"
     ))
 }
 

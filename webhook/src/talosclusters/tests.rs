@@ -81,6 +81,7 @@ async fn no_other_cluster_uses_the_bundle_or_its_cluster_id() {
     let sound = |id: &str| BundleLookup::Sound {
         cluster_id: id.to_owned(),
     };
+    let unreadable = |cluster: Value| with(cluster, &[("/spec/kubernetesAccess", json!("tunnel"))]);
     let same_secret = with(
         cluster("prod"),
         &[("/spec/secretsBundleRef/name", json!("lab-bundle"))],
@@ -100,6 +101,21 @@ async fn no_other_cluster_uses_the_bundle_or_its_cluster_id() {
             cluster("prod"),
             sound("id-1"),
             "TalosCluster \"prod\" has the same cluster ID",
+        ),
+        // One that a newer version stored counts by what can be read of it.
+        (
+            unreadable(cluster("prod")),
+            sound("id-1"),
+            "TalosCluster \"prod\" has the same cluster ID",
+        ),
+        (unreadable(cluster("prod")), sound("id-2"), ""),
+        (
+            with(
+                unreadable(cluster("prod")),
+                &[("/spec/secretsBundleRef", json!({"vault": "lab"}))],
+            ),
+            sound("id-2"),
+            "TalosCluster \"prod\" may be made from it; TalosCluster \"prod\" is stored in a form that this version of Ichor cannot read: upgrade Ichor",
         ),
         // A bundle that is read goes before what was seen once; one that is gone leaves what was seen.
         (seen.clone(), sound("id-2"), ""),
@@ -234,6 +250,8 @@ async fn a_cluster_with_approved_machines_is_not_deleted_by_mistake() {
             json!({"approval": approval, "clusterRef": {"name": "lab"}, "identity": {"uuid": name}, "hostname": format!("host-{name}")}),
         )
     };
+    let unreadable =
+        |approval: &str| with(machine("d", approval), &[("/spec/role", json!("witness"))]);
     let there = |machines: Vec<Value>| {
         let mut stub = empty();
         stub.objects.insert("talosmachines", machines);
@@ -255,6 +273,18 @@ async fn a_cluster_with_approved_machines_is_not_deleted_by_mistake() {
             lab(&[]),
             "TalosCluster \"lab\" has approved machines (host-a and 1 more) and is not deleted: take each out with ichor node remove NAME",
         ),
+        // One that a newer version stored may be approved, and says so.
+        (
+            there(vec![unreadable("Approved")]),
+            lab(&[]),
+            "TalosCluster \"lab\" has approved machines (host-d) and is not deleted",
+        ),
+        (
+            there(vec![unreadable("Quarantined")]),
+            lab(&[]),
+            "TalosMachine \"d\" is stored in a form that this version of Ichor cannot read and counts as approved: upgrade Ichor, or correct it with kubectl edit talosmachines d",
+        ),
+        (there(vec![unreadable("Pending")]), lab(&[]), ""),
         (approved(), abandoned.clone(), ""),
         (
             Stub {

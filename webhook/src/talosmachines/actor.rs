@@ -7,7 +7,9 @@ use crate::findings::found;
 use crate::machinereclaims::is_unfinished;
 use crate::ports::Selector;
 use crate::request::Facts;
+use crate::seen::Seen;
 use ichor_crds::{MachineOperationPhase, OperationPhase, TalosMachine, TalosOperation};
+use kube::ResourceExt;
 
 type Snapshot = crate::request::Snapshot<TalosMachine>;
 
@@ -35,27 +37,38 @@ pub(super) fn nothing_acts_on_it(snapshot: &Snapshot) -> Vec<FieldError> {
     if !approves(facts) {
         return Vec::new();
     }
-    let wait = |kind: &str, name: Option<&String>| {
-        let name = name.map(String::as_str).unwrap_or_default();
+    let wait = |kind: &str, name: String, note: String| {
         let why = format!(
-            "{kind} {name:?} acts on this machine and is not finished: wait for it, or end it with kubectl delete {} {name}, then approve",
+            "{kind} {name:?} acts on this machine and is not finished: wait for it, or end it with kubectl delete {} {name}, then approve{note}",
             kind.to_lowercase()
         );
         FieldError::forbidden("spec.approval", why)
     };
     let reclaims = found(&snapshot.findings.reclaims).iter();
     let reclaims = reclaims.filter(|reclaim| is_unfinished(reclaim));
-    let reclaims = reclaims.map(|reclaim| wait("MachineReclaim", reclaim.metadata.name.as_ref()));
+    let reclaims = reclaims.map(|one| wait("MachineReclaim", one.name_any(), one.note()));
     let operations = found(&snapshot.findings.operations).iter();
-    let operations = operations.filter(|operation| acts_on(operation, &facts.name));
-    let operations = operations.map(|one| wait("TalosOperation", one.metadata.name.as_ref()));
+    let operations = operations.filter(|operation| may_act_on(operation, &facts.name));
+    let operations = operations.map(|one| wait("TalosOperation", one.name_any(), one.note()));
     reclaims.chain(operations).collect()
+}
+
+/// Whether it acts on the machine, as far as that is known: one that cannot be read as a whole may work on any machine of
+/// its cluster, unless it is known to be for another one or finished.
+fn may_act_on(operation: &Seen<TalosOperation>, name: &str) -> bool {
+    let spec = &operation.spec;
+    let is_for_one = spec
+        .node
+        .as_ref()
+        .is_some_and(|node| node.machine.is_some())
+        || spec.replace_control_plane.is_some();
+    acts_on(operation, name) || (!operation.is_whole() && !is_for_one && !is_completed(operation))
 }
 
 /// Whether an unfinished operation is for the machine `name`, or works on it now.
 pub(super) fn acts_on(operation: &TalosOperation, name: &str) -> bool {
     let status = operation.status.as_ref();
-    if status.is_some_and(|status| status.phase == OperationPhase::Completed) {
+    if is_completed(operation) {
         return false;
     }
     let spec = &operation.spec;
@@ -68,4 +81,9 @@ pub(super) fn acts_on(operation: &TalosOperation, name: &str) -> bool {
     node == Some(name)
         || replaced == Some(name)
         || machines.any(|one| one.name == name && one.phase == MachineOperationPhase::InProgress)
+}
+
+fn is_completed(operation: &TalosOperation) -> bool {
+    let status = operation.status.as_ref();
+    status.is_some_and(|status| status.phase == OperationPhase::Completed)
 }

@@ -10,11 +10,12 @@ use ichor_crds::{ABANDON, OperationKind, TalosMachine, TalosMachineSpec, TalosOp
 
 type Snapshot = crate::request::Snapshot<TalosMachine>;
 
-pub(super) fn questions(facts: &Facts<TalosMachine>, old: &TalosMachineSpec) -> Questions {
-    if !is_approved(old) || facts.is_annotated(ABANDON) {
+pub(super) fn questions(facts: &Facts<TalosMachine>, old: Option<&TalosMachineSpec>) -> Questions {
+    if old.is_some_and(|old| !is_approved(old)) || facts.is_annotated(ABANDON) {
         return Questions::default();
     }
-    let cluster = old.cluster_ref.iter().map(|cluster| cluster.name.clone());
+    let cluster = old.and_then(|old| old.cluster_ref.as_ref());
+    let cluster = cluster.iter().map(|cluster| cluster.name.clone());
     Questions {
         terminating: true,
         operations: cluster
@@ -26,10 +27,11 @@ pub(super) fn questions(facts: &Facts<TalosMachine>, old: &TalosMachineSpec) -> 
 
 pub(super) fn keeps(snapshot: &Snapshot) -> Option<String> {
     let facts = &snapshot.facts;
-    let Change::Delete { old: Some(old) } = &facts.change else {
+    let Change::Delete { old } = &facts.change else {
         return None;
     };
-    let free = !is_approved(old) || facts.is_annotated(ABANDON) || !facts.is_ichors();
+    let pending = old.as_ref().is_some_and(|old| !is_approved(old));
+    let free = pending || facts.is_annotated(ABANDON) || !facts.is_ichors();
     // What could not be found out is refused as such.
     let terminating = known(&snapshot.findings.terminating).is_none_or(|terminating| *terminating);
     let name = &facts.name;
@@ -39,6 +41,11 @@ pub(super) fn keeps(snapshot: &Snapshot) -> Option<String> {
     if free || terminating || removed {
         return None;
     }
+    let Some(old) = old else {
+        return Some(format!(
+            "TalosMachine {name:?} is stored in a form that this version of Ichor cannot read and counts as approved, so it is not deleted: upgrade Ichor, or correct it with kubectl edit talosmachine {name}. To forget it and leave it running as it is: kubectl annotate talosmachine {name} {ABANDON}=true, then delete it"
+        ));
+    };
     let called = called(old, name);
     let cluster = old
         .cluster_ref

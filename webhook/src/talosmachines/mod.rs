@@ -19,6 +19,8 @@ use serde_json::Value;
 
 /// Who may let machines in.
 const ROLE: &str = "ichor-approver";
+/// The stage of a machine that takes a configuration from whoever sends one.
+const MAINTENANCE: &str = "maintenance";
 
 impl Judged for TalosMachine {
     const KIND: &'static str = "TalosMachine";
@@ -53,8 +55,8 @@ impl Judged for TalosMachine {
         if !facts.is_ichors() {
             return Questions::default();
         }
-        if let Change::Delete { old: Some(old) } = &facts.change {
-            return deletion::questions(facts, old);
+        if let Change::Delete { old } = &facts.change {
+            return deletion::questions(facts, old.as_ref());
         }
         let Some(spec) = facts.spec() else {
             return asked;
@@ -118,13 +120,21 @@ impl Judged for TalosMachine {
     }
 }
 
-/// Approval needs verb `approve`, at creation too; so does any later change of what the approver saw,
-/// until the machine is configured, and leaving an approved machine to itself (DESIGN section 4).
+/// What needs verb `approve` (DESIGN sections 3 and 4; section 18, decision 16); the policy `ichor-approve` holds the same
+/// without the webhook:
+///
+/// 1. `spec.approval` becomes `Approved`, at creation too;
+/// 2. `spec.maintenanceFingerprint` of an approved machine changes, always: "changing it is a new approval";
+/// 3. its `role`, `endpoint` or `install` changes while the fingerprint decides who gets a configuration, which carries CA
+///    keys: until `status.appliedHash` is there, and again while `status.stage` is `maintenance`, after a reset;
+/// 4. the annotation `ichor.maesh.dev/abandon` becomes `true`.
 fn verb(facts: &Facts<TalosMachine>) -> Option<Verb> {
     let doing = if approves(facts) {
         "approve machines"
+    } else if changes_fingerprint(facts) {
+        "change maintenanceFingerprint of an approved machine: what the approver saw"
     } else if changes_what_was_approved(facts) {
-        "change role, endpoint, install or maintenanceFingerprint of an approved machine that is not configured yet"
+        "change role, endpoint or install of an approved machine that is not configured"
     } else if facts.annotates(ABANDON) {
         "abandon machines"
     } else {
@@ -147,15 +157,20 @@ fn approves(facts: &Facts<TalosMachine>) -> bool {
     facts.spec().is_some_and(is_approved) && !was
 }
 
+fn changes_fingerprint(facts: &Facts<TalosMachine>) -> bool {
+    facts.change_of_spec().is_some_and(|(spec, old)| {
+        is_approved(old) && spec.maintenance_fingerprint != old.maintenance_fingerprint
+    })
+}
+
 fn changes_what_was_approved(facts: &Facts<TalosMachine>) -> bool {
     let (Some((spec, old)), Some(status)) = (facts.change_of_spec(), facts.status()) else {
         return false;
     };
-    let same = spec.role == old.role
-        && spec.endpoint == old.endpoint
-        && spec.install == old.install
-        && spec.maintenance_fingerprint == old.maintenance_fingerprint;
-    is_approved(old) && !is_configured(status) && !same
+    let same =
+        spec.role == old.role && spec.endpoint == old.endpoint && spec.install == old.install;
+    let waits = !is_configured(status) || status.stage.as_deref() == Some(MAINTENANCE);
+    is_approved(old) && waits && !same
 }
 
 fn is_approved(spec: &TalosMachineSpec) -> bool {

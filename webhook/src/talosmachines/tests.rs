@@ -42,6 +42,11 @@ fn configured() -> Value {
     with(approved(), &[("/status/appliedHash", json!("abc"))])
 }
 
+/// A machine that was wiped and keeps its object.
+fn reset() -> Value {
+    with(configured(), &[("/status/stage", json!("maintenance"))])
+}
+
 /// An approved machine of cluster `test`.
 fn other(uuid: &str, changes: &[(&str, Value)]) -> Value {
     let other = with(
@@ -106,6 +111,46 @@ async fn approval_needs_the_verb_and_so_does_what_was_approved_until_it_is_confi
         (
             configured(),
             with(configured(), &[("/spec/endpoint", json!("10.5.0.8"))]),
+            false,
+        ),
+        // The fingerprint is a new approval always; where it counts again after a reset, so is what goes with it.
+        (
+            configured(),
+            with(
+                configured(),
+                &[(
+                    "/spec/maintenanceFingerprint",
+                    json!(PRINT.replace('5', "6")),
+                )],
+            ),
+            true,
+        ),
+        (
+            configured(),
+            with(
+                configured(),
+                &[("/spec/maintenanceFingerprint", Value::Null)],
+            ),
+            true,
+        ),
+        (
+            reset(),
+            with(reset(), &[("/spec/endpoint", json!("10.5.0.8"))]),
+            true,
+        ),
+        (
+            reset(),
+            with(reset(), &[("/spec/install", json!({"disk": "/dev/sdb"}))]),
+            true,
+        ),
+        (
+            reset(),
+            with(reset(), &[("/spec/upgradeHold", json!("disk"))]),
+            false,
+        ),
+        (
+            pending(),
+            with(pending(), &[("/spec/maintenanceFingerprint", json!(PRINT))]),
             false,
         ),
         (approved(), set(ABANDON, json!("true")), true),
@@ -237,13 +282,11 @@ async fn no_two_approved_machines_share_uuid_hostname_or_address() {
     let taken = |path: &str, value: &str| {
         format!("{path}: Duplicate value: \"{value}\": the approved machine")
     };
-    let static_address = with(
-        approved(),
-        &[(
-            "/spec/network",
-            json!({"addressing": "static", "addresses": ["10.5.0.9/24"]}),
-        )],
-    );
+    let in_list = |address: &str| {
+        let network = json!({"addressing": "static", "addresses": [address]});
+        ("/spec/network", network)
+    };
+    let static_address = with(approved(), &[in_list("10.5.0.9/24")]);
     for (there, mine, want) in [
         (other(OTHER, &[]), approved(), String::new()),
         (
@@ -277,6 +320,22 @@ async fn no_two_approved_machines_share_uuid_hostname_or_address() {
             static_address,
             taken("spec.network.addresses", "10.5.0.9"),
         ),
+        // The other way round, and list against list, in any spelling.
+        (
+            other(OTHER, &[in_list("10.5.0.7/24")]),
+            approved(),
+            taken("spec.endpoint", "10.5.0.7"),
+        ),
+        (
+            other(OTHER, &[in_list("fc00:22:0::7/64")]),
+            with(approved(), &[in_list("FC00:22::7/64")]),
+            taken("spec.network.addresses", "fc00:22::7"),
+        ),
+        (
+            other(OTHER, &[in_list("10.5.0.66/24")]),
+            approved(),
+            String::new(),
+        ),
         (
             other(
                 OTHER,
@@ -306,6 +365,69 @@ async fn no_two_approved_machines_share_uuid_hostname_or_address() {
     update(stub_with(twin), &configured(), &renamed)
         .await
         .is(&taken("spec.hostname", "worker-8"));
+}
+
+/// What a newer version stored and this one cannot read is as much in the way as what can be read, and names itself; what is
+/// readably none of it is not (FAULTS 35).
+#[tokio::test]
+async fn faults_35_what_cannot_be_read_is_in_the_way_where_it_may_decide_and_nowhere_else() {
+    let broken = |changes: &[(&str, Value)]| {
+        let machine = other(OTHER, &[("/spec/role", json!("witness"))]);
+        stub_with(with(machine, changes))
+    };
+    let operation = |spec: Value, phase: &str| {
+        let mut operation = object("TalosOperation", "op-1", spec);
+        operation["status"] = json!({"phase": phase});
+        stub("talosoperations", vec![operation])
+    };
+    let unknown = |block: Value| {
+        with(
+            json!({"clusterRef": {"name": "prod"}, "kind": "defragment"}),
+            &[("/node", block)],
+        )
+    };
+    let reclaim = |phase: &str| {
+        let mut reclaim = object("MachineReclaim", "r-1", json!({"address": "10.5.0.7"}));
+        reclaim["status"] = json!({"phase": phase});
+        stub("machinereclaims", vec![reclaim])
+    };
+    let named = "is stored in a form that this version of Ichor cannot read and counts as";
+    for (stub, want) in [
+        (
+            broken(&[("/spec/hostname", json!("worker-7"))]),
+            "spec.hostname: Duplicate value",
+        ),
+        (
+            broken(&[
+                ("/spec/hostname", json!("worker-7")),
+                ("/spec/approval", json!("Quarantined")),
+            ]),
+            "spec.hostname: Duplicate value",
+        ),
+        (
+            broken(&[
+                ("/spec/hostname", json!("worker-7")),
+                ("/spec/approval", json!("Pending")),
+            ]),
+            "",
+        ),
+        (broken(&[]), ""),
+        (operation(unknown(Value::Null), "InProgress"), "op-1"),
+        (operation(unknown(Value::Null), "Thinking"), "op-1"),
+        (operation(unknown(Value::Null), "Completed"), ""),
+        (
+            operation(
+                unknown(json!({"name": "worker-8", "machine": OTHER})),
+                "InProgress",
+            ),
+            "",
+        ),
+        (reclaim("Thinking"), "r-1"),
+    ] {
+        let said = update(stub, &pending(), &approved()).await;
+        said.is(want);
+        assert!(want.is_empty() || said.message.contains(named), "{said:?}");
+    }
 }
 
 fn stub_with(machine: Value) -> Stub {
@@ -368,6 +490,7 @@ async fn an_approved_machine_is_not_deleted_by_mistake() {
     let removed = stub("talosoperations", vec![operation.clone()]);
     let reset = with(operation, &[("/spec/kind", json!("reset"))]);
     let elsewhere = with(approved(), &[("/metadata/namespace", json!("default"))]);
+    let unreadable = with(approved(), &[("/spec/role", json!("witness"))]);
     let refused = "(worker-7) is an approved machine of cluster prod and is not deleted: use ichor node remove worker-7";
     for (stub, machine, want) in [
         (Stub::default(), pending(), ""),
@@ -378,10 +501,16 @@ async fn an_approved_machine_is_not_deleted_by_mistake() {
         (removed, approved(), ""),
         (stub("talosoperations", vec![reset]), approved(), refused),
         (Stub::default(), elsewhere, ""),
-        // One that cannot be read can still go.
+        // One that cannot be read may be approved, and can still go.
         (
             Stub::default(),
-            with(approved(), &[("/spec", json!("?"))]),
+            unreadable.clone(),
+            "is stored in a form that this version of Ichor cannot read and counts as approved, so it is not deleted",
+        ),
+        (going(), unreadable.clone(), ""),
+        (
+            Stub::default(),
+            with(unreadable, &[(ABANDON, json!("true"))]),
             "",
         ),
     ] {

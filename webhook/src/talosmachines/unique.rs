@@ -10,7 +10,8 @@ use ichor_crds::{NodeAddress, TalosMachine};
 type Snapshot = crate::request::Snapshot<TalosMachine>;
 
 /// The machines that may share something: asked for when a machine is let in, and when an approved one
-/// gets another hostname or address.
+/// gets another hostname or address. No selector finds an address in a list, so all machines with static addresses are
+/// read: that is rare enough.
 pub(super) fn selectors(facts: &Facts<TalosMachine>) -> Vec<Selector> {
     let Some(spec) = facts.spec().filter(|spec| is_approved(spec)) else {
         return Vec::new();
@@ -32,7 +33,12 @@ pub(super) fn selectors(facts: &Facts<TalosMachine>) -> Vec<Selector> {
         let at = |field| Selector::Field(field, address.to_string());
         [at("spec.endpoint"), at("status.observedEndpoint")]
     });
-    names.chain(hostname).chain(addresses).collect()
+    let lists = Selector::Field("spec.network.addressing", "static".to_owned());
+    names
+        .chain(hostname)
+        .chain(addresses)
+        .chain([lists])
+        .collect()
 }
 
 pub(super) fn among_approved(snapshot: &Snapshot) -> Vec<FieldError> {
@@ -51,8 +57,9 @@ pub(super) fn among_approved(snapshot: &Snapshot) -> Vec<FieldError> {
             let cluster = cluster.map_or("no cluster", |cluster| cluster.name.as_str());
             let called = called(&other.spec, name(other));
             let why = format!(
-                "the approved machine {} ({called}) of {cluster} has it; take that one out with ichor node remove {called}, or give this one another",
-                name(other)
+                "the approved machine {} ({called}) of {cluster} has it; take that one out with ichor node remove {called}, or give this one another{}",
+                name(other),
+                other.note()
             );
             FieldError::duplicate(path, value, why)
         };

@@ -5,6 +5,7 @@
 use crate::field::FieldError;
 use crate::findings::{found, known};
 use crate::request::Change;
+use crate::seen::Seen;
 use ichor_crds::{NodeAddress, SystemUuid, TalosMachine, TalosOperation};
 
 type Snapshot = crate::request::Snapshot<TalosOperation>;
@@ -75,7 +76,7 @@ pub(super) fn stands_for_one_machine(snapshot: &Snapshot) -> Vec<FieldError> {
 }
 
 /// The machines that the name may stand for: those of the first kind of name that any has.
-fn resolve<'a>(name: &str, machines: &'a [TalosMachine]) -> Vec<&'a TalosMachine> {
+fn resolve<'a>(name: &str, machines: &'a [Seen<TalosMachine>]) -> Vec<&'a Seen<TalosMachine>> {
     let uuid = name.parse::<SystemUuid>().ok();
     let address = name.parse::<NodeAddress>().ok();
     let is_own = |machine: &TalosMachine| {
@@ -101,8 +102,8 @@ fn resolve<'a>(name: &str, machines: &'a [TalosMachine]) -> Vec<&'a TalosMachine
 }
 
 /// At most ten machines, as people know them.
-fn list(machines: &[&TalosMachine]) -> String {
-    let one = |machine: &&TalosMachine| match &machine.spec.hostname {
+fn list(machines: &[&Seen<TalosMachine>]) -> String {
+    let one = |machine: &&Seen<TalosMachine>| match &machine.spec.hostname {
         Some(hostname) => format!("{} ({hostname})", own_name(machine)),
         None => own_name(machine).to_owned(),
     };

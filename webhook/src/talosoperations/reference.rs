@@ -4,6 +4,7 @@ use crate::common::{named, used_secret};
 use crate::field::FieldError;
 use crate::findings::{found, known};
 use crate::request::Change;
+use crate::seen::Seen;
 use ichor_crds::{MachineRole, TalosMachine, TalosOperation};
 
 type Snapshot = crate::request::Snapshot<TalosOperation>;
@@ -28,7 +29,7 @@ pub(super) fn control_planes(snapshot: &Snapshot) -> Vec<FieldError> {
     ]
     .into_iter()
     .filter_map(|(path, name)| {
-        let is_named = |machine: &&TalosMachine| machine.metadata.name.as_ref() == Some(name);
+        let is_named = |machine: &&Seen<TalosMachine>| machine.metadata.name.as_ref() == Some(name);
         match machines.iter().find(is_named) {
             None => {
                 let why = format!("no TalosMachine of that name belongs to cluster {cluster}");

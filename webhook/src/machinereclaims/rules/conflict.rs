@@ -6,6 +6,7 @@ use crate::field::FieldError;
 use crate::findings::found;
 use crate::machinereclaims::{inspected, matched, typed};
 use crate::request::{Change, Snapshot};
+use crate::seen::Seen;
 use ichor_crds::{MachineReclaim, NodeAddress};
 
 /// At creation no other unfinished reclaim has the address; at consent none acts on the UUID.
@@ -22,7 +23,7 @@ pub(crate) fn one_reclaim_per_machine(snapshot: &Snapshot<MachineReclaim>) -> Ve
         }
         Change::Spec { spec, .. } => {
             let uuid = typed(spec);
-            let acts = |other: &&MachineReclaim| {
+            let acts = |other: &&Seen<MachineReclaim>| {
                 let status = other.status.clone().unwrap_or_default();
                 let machine = inspected(&status).filter(|_| matched(&other.spec, &status));
                 matches!((uuid, machine), (Some(mine), Some(theirs)) if mine.same_board(theirs))
@@ -48,9 +49,10 @@ fn name(reclaim: &MachineReclaim) -> &str {
     reclaim.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn wait(other: &MachineReclaim) -> String {
+fn wait(other: &Seen<MachineReclaim>) -> String {
     let name = name(other);
     format!(
-        "MachineReclaim {name:?} has not ended; wait for it, or end it with kubectl delete machinereclaim {name}"
+        "MachineReclaim {name:?} has not ended; wait for it, or end it with kubectl delete machinereclaim {name}{}",
+        other.note()
     )
 }

@@ -100,7 +100,7 @@ fn an_address_is_reclaimed_once_at_a_time() {
         ),
     ] {
         let mut snapshot = snapshot(create(with(orphan(), |s| s.address = given.to_owned())));
-        snapshot.findings.reclaims = Some(Ok(vec![there]));
+        snapshot.findings.reclaims = Some(Ok(vec![there.into()]));
         assert_errors(&snapshot, want.as_slice());
     }
 }
@@ -123,7 +123,7 @@ fn one_confirmed_reclaim_acts_on_a_machine() {
     ] {
         let change = update(orphan(), inspected_status(), confirmed(orphan(), UUID));
         let mut snapshot = snapshot(change);
-        snapshot.findings.reclaims = Some(Ok(vec![there]));
+        snapshot.findings.reclaims = Some(Ok(vec![there.into()]));
         assert_errors(&snapshot, want.as_slice());
     }
 }
@@ -162,7 +162,7 @@ fn what_has_ended_is_not_in_the_way() {
         let status = serde_json::from_value(json!({"phase": phase}));
         there.status = Some(status.expect("a status"));
         let mut snapshot = snapshot(create(orphan()));
-        snapshot.findings.reclaims = Some(Ok(vec![there]));
+        snapshot.findings.reclaims = Some(Ok(vec![there.into()]));
         assert_errors(&snapshot, want);
     }
 }
