@@ -57,3 +57,42 @@ async fn ended_requests_are_pruned_after_the_history() -> Result<()> {
     ensure!(waits.status().await?.phase == ReclaimPhase::AwaitingConfirmation);
     Ok(())
 }
+
+/// DESIGN section 2: `ichor webhook` answers admission and keeps its certificate, and leaves what is admitted to others.
+#[tokio::test]
+async fn the_webhook_alone_judges_and_reconciles_nothing() -> Result<()> {
+    let (plane, mut options) = World::without_controller(ichor()).await?;
+    options.role = "webhook";
+    // These are of the reconcilers, and refused here.
+    let flags = [
+        "lease",
+        "recheck",
+        "watch",
+        "observe",
+        "overdue",
+        "reclaim-history",
+        "concurrency",
+    ];
+    options.flags.retain(|flag| {
+        let name = flag.trim_start_matches('-');
+        !flags.iter().any(|of| name.starts_with(of))
+    });
+    let webhook = Controller::start(&plane, &options).await?;
+    let cluster = GroundCluster::start(&plane, &plane, &ClusterSetup::new("judged")).await?;
+    let orphan = cluster.node("orphan-1")?;
+    let alice = operator(&plane, "alice").await?;
+    let request = Request::create(&alice, orphan.address(), "judged").await?;
+    let unknown = Request::create(&alice, orphan.address(), "unknown").await;
+    ensure!(unknown.is_err_and(|error| format!("{error:#}").contains("Not found: \"unknown\"")));
+    let leases = plane.kubectl().run(&["get", "lease", "-n", NAMESPACE]);
+    ensure!(!leases.await?.contains("ichor"), "nobody leads");
+    let (_, metrics) = webhook.get("/metrics").await?;
+    ensure!(metrics.contains("ichor_admission_decisions_total{") && orphan.calls().is_empty());
+
+    options.role = "controller";
+    options.name = "controller".to_owned();
+    options.webhook = ichor_ground::controller::free_address()?;
+    let _controller = Controller::start(&plane, &options).await?;
+    request.inspected().await?;
+    Ok(())
+}

@@ -41,6 +41,8 @@ pub enum Command {
     Machine(Box<MachineCommand>),
     /// Run the reconcilers and the admission webhook.
     Controller(Box<controller::ControllerArgs>),
+    /// Run the admission webhook alone.
+    Webhook(Box<controller::WebhookArgs>),
     /// Print the completion script of a shell.
     Completion(completion::CompletionArgs),
 }
@@ -78,6 +80,7 @@ fn dispatch(command: clap::Command, args: Vec<OsString>) -> ExitCode {
 fn execute(command: Command) -> ExitCode {
     match command {
         Command::Controller(args) => controller::main(&args),
+        Command::Webhook(args) => controller::webhook(&args),
         Command::Completion(args) => completion::main(&args),
         Command::Machine(command) => match *command {
             MachineCommand::Reclaim(args) => reclaim::main(args),

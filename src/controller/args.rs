@@ -1,4 +1,4 @@
-//! The flags of `ichor controller`.
+//! The flags of `ichor controller` and `ichor webhook`.
 
 use crate::controller::serving::ServingArgs;
 use crate::runtime::{duration, telemetry};
@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Flags of `ichor controller`.
+/// Flags of `ichor webhook`, and of `ichor controller`, which serves the webhook as well.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ControllerArgs {
+pub struct WebhookArgs {
     /// Namespace of Ichor's objects, Secrets and Leases.
     #[arg(long, env = "ICHOR_NAMESPACE", default_value = "ichor-system")]
     pub namespace: String,
@@ -30,6 +30,26 @@ pub struct ControllerArgs {
     /// Dial loopback and link-local addresses, too. For tests and demonstrations only.
     #[arg(long)]
     pub allow_local_addresses: bool,
+    /// Format of the logs.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Json)]
+    pub log_format: LogFormat,
+    /// Which logs are written: a level, or targets with levels such as "info,ichor=debug".
+    #[arg(long, value_name = "FILTER", env = "ICHOR_LOG", default_value = "info")]
+    pub log_filter: String,
+    /// File with a filter that counts in place of --log-filter while it is there; read again every 5 s.
+    #[arg(long, value_name = "FILE")]
+    pub log_filter_file: Option<PathBuf>,
+    /// OpenTelemetry collector that traces are sent to over gRPC, such as http://otel-collector.monitoring:4317.
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<String>,
+}
+
+/// Flags of `ichor controller`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ControllerArgs {
+    /// Those of the webhook.
+    #[command(flatten)]
+    pub webhook: WebhookArgs,
     /// How long a leader's lease lasts without renewal.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
     pub lease_duration: Duration,
@@ -57,21 +77,9 @@ pub struct ControllerArgs {
     /// Most reclaims worked on at the same moment.
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
-    /// Format of the logs.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Json)]
-    pub log_format: LogFormat,
-    /// Which logs are written: a level, or targets with levels such as "info,ichor=debug".
-    #[arg(long, value_name = "FILTER", env = "ICHOR_LOG", default_value = "info")]
-    pub log_filter: String,
-    /// File with a filter that counts in place of --log-filter while it is there; read again every 5 s.
-    #[arg(long, value_name = "FILE")]
-    pub log_filter_file: Option<PathBuf>,
-    /// OpenTelemetry collector that traces are sent to over gRPC, such as http://otel-collector.monitoring:4317.
-    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
-    pub otlp_endpoint: Option<String>,
 }
 
-impl ControllerArgs {
+impl WebhookArgs {
     /// What is logged and traced.
     pub(super) fn telemetry(&self) -> telemetry::Settings {
         telemetry::Settings {

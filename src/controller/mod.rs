@@ -1,4 +1,5 @@
-//! The controller: reconcilers, which only the leader runs, and the admission webhook, which every replica serves.
+//! The controller: reconcilers, which only the leader runs, and the admission webhook, which every replica serves and
+//! which can be run alone.
 
 mod args;
 mod cluster;
@@ -15,13 +16,22 @@ mod serving;
 mod store;
 mod workers;
 
-pub use args::{ControllerArgs, LogFormat};
+pub use args::{ControllerArgs, LogFormat, WebhookArgs};
 
 use crate::runtime::telemetry;
 use std::process::ExitCode;
 
-/// Runs the controller until it is told to stop or something it needs ends.
+/// Runs reconcilers and webhook until the process is told to stop or something it needs ends.
 pub fn main(args: &ControllerArgs) -> ExitCode {
+    start("controller", &args.webhook, Some(args))
+}
+
+/// Runs the webhook alone until the process is told to stop or something it needs ends.
+pub fn webhook(args: &WebhookArgs) -> ExitCode {
+    start("webhook", args, None)
+}
+
+fn start(role: &str, args: &WebhookArgs, controller: Option<&ControllerArgs>) -> ExitCode {
     // Already installed only where this runs twice in one process, as tests may do.
     rustls::crypto::ring::default_provider()
         .install_default()
@@ -31,7 +41,7 @@ pub fn main(args: &ControllerArgs) -> ExitCode {
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return unable(&error.into()),
+        Err(error) => return unable(role, &error.into()),
     };
     let telemetry = {
         let _inside = runtime.enter();
@@ -39,11 +49,11 @@ pub fn main(args: &ControllerArgs) -> ExitCode {
     };
     let telemetry = match telemetry {
         Ok(telemetry) => telemetry,
-        Err(error) => return unable(&error),
+        Err(error) => return unable(role, &error),
     };
-    let ended = runtime.block_on(run::run(args, telemetry.filter()));
+    let ended = runtime.block_on(run::run(args, controller, telemetry.filter()));
     if let Err(error) = &ended {
-        tracing::error!(error = %format!("{error:#}"), "the controller ends");
+        tracing::error!(role, error = %format!("{error:#}"), "the process ends");
     }
     telemetry.flush();
     // What did not end in time does not hold the process up.
@@ -56,7 +66,7 @@ pub fn main(args: &ControllerArgs) -> ExitCode {
 }
 
 /// There is no log yet.
-fn unable(error: &anyhow::Error) -> ExitCode {
-    eprintln!("ichor controller: {error:#}");
+fn unable(role: &str, error: &anyhow::Error) -> ExitCode {
+    eprintln!("ichor {role}: {error:#}");
     ExitCode::FAILURE
 }

@@ -6,12 +6,13 @@ use crate::controller::events::Events;
 use crate::controller::kubernetes::KubernetesAccess;
 use crate::controller::lock::DisruptionLocks;
 use crate::controller::reclaim::decide::Settings;
-use crate::controller::run::{GRACE, LEADER_LEASE, lease_settings};
+use crate::controller::run::{GRACE, LEADER_LEASE};
 use crate::controller::store::{Cache, Change, Feeder, Kind, SpecChanges};
 use crate::controller::workers::{self, Crew};
 use crate::controller::{ControllerArgs, cluster, reclaim};
 use crate::runtime::clock;
 use crate::runtime::fence::Fence;
+use crate::runtime::lease;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::Queue;
 use crate::runtime::supervisor::Supervisor;
@@ -34,6 +35,7 @@ pub(super) struct Reconcilers {
     pub(super) roots: Vec<Vec<u8>>,
     /// The flags.
     pub(super) args: ControllerArgs,
+    pub(super) lease: lease::Settings,
     /// Who this process is in a Lease.
     pub(super) process: String,
     /// Metrics.
@@ -78,7 +80,7 @@ impl Reconcilers {
 
     /// Starts caches, queues and workers.
     fn start(&self, inner: &mut Supervisor) -> Arc<Context> {
-        let (client, namespace) = (&self.client, self.args.namespace.as_str());
+        let (client, namespace) = (&self.client, self.args.webhook.namespace.as_str());
         let events = Events::new(client.clone(), self.process.clone());
         let feeder = |name| (name, events.clone(), self.metrics.clone());
         let (reclaim_feed, reclaims) =
@@ -105,13 +107,13 @@ impl Reconcilers {
             kubernetes: KubernetesAccess::new(
                 client.clone(),
                 self.roots.clone(),
-                self.args.allow_local_addresses,
+                self.args.webhook.allow_local_addresses,
             ),
             locks: DisruptionLocks::new(
                 client.clone(),
                 namespace.to_owned(),
                 self.process.clone(),
-                lease_settings(&self.args),
+                self.lease,
             ),
             dialer: Dialer::new(dialling.clone()),
             dialling,
@@ -277,7 +279,7 @@ async fn say_farewell(
 
 fn dialling(args: &ControllerArgs, leader: &Fence, metrics: &Metrics) -> DialerOptions {
     let mut options = DialerOptions::new(Arc::new(clock::now));
-    options.allow_local_addresses = args.allow_local_addresses;
+    options.allow_local_addresses = args.webhook.allow_local_addresses;
     options.guard = context::guard(vec![leader.clone()]);
     options.observer = Arc::new(metrics.talos());
     options
@@ -285,7 +287,7 @@ fn dialling(args: &ControllerArgs, leader: &Fence, metrics: &Metrics) -> DialerO
 
 fn reclaim_settings(args: &ControllerArgs) -> Settings {
     Settings {
-        allow_local_addresses: args.allow_local_addresses,
+        allow_local_addresses: args.webhook.allow_local_addresses,
         recheck: args.recheck_interval,
         watch: args.watch_interval,
         observe_timeout: args.observe_timeout,

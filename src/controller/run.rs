@@ -1,10 +1,10 @@
-//! Puts the controller together: what every replica runs; `reconcilers` has what only the leader does.
+//! Puts the process together: what every replica runs; `reconcilers` has what only the leader does.
 
-use crate::controller::ControllerArgs;
 use crate::controller::context;
 use crate::controller::reconcilers::Reconcilers;
 use crate::controller::serving::{self, Certificates};
 use crate::controller::store::WATCH_SECONDS;
+use crate::controller::{ControllerArgs, WebhookArgs};
 use crate::runtime::admin::{self, Admin};
 use crate::runtime::elector::Holder;
 use crate::runtime::metrics::Metrics;
@@ -29,21 +29,20 @@ pub(super) const GRACE: Duration = Duration::from_secs(45);
 /// How much longer than a watch the client waits for a word, so that only a dead connection meets it.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Runs until the process is told to stop.
+/// Runs the webhook, and the reconcilers where there are flags for them, until the process is told to stop.
 ///
 /// # Errors
 /// When something that has to run ended.
-pub async fn run(args: &ControllerArgs, filter: LogFilter) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        args.lease_retry < args.lease_renew_deadline
-            && args.lease_renew_deadline < args.lease_duration,
-        "--lease-retry has to be shorter than --lease-renew-deadline, and that shorter than --lease-duration"
-    );
+pub async fn run(
+    args: &WebhookArgs,
+    controller: Option<&ControllerArgs>,
+    filter: LogFilter,
+) -> anyhow::Result<()> {
+    let lease = controller.map(lease_settings).transpose()?;
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry);
     let (client, roots) = client(args, &metrics).await?;
     let webhook_metrics = ichor_webhook::Metrics::register(&mut registry);
-    let process = identity();
     let mut supervisor = Supervisor::default();
     let stop = supervisor.stop();
     supervisor.spawn("log filter", filter.follow(stop.clone()));
@@ -74,32 +73,32 @@ pub async fn run(args: &ControllerArgs, filter: LogFilter) -> anyhow::Result<()>
     // The probes say that the process is not ready while the webhook drains.
     supervisor.spawn("admin", admin::serve(listener, admin, served));
 
-    let leases = context::api(&client, &args.namespace);
-    let settings = lease_settings(args);
-    let holder = Holder::new(leases, LEADER_LEASE.to_owned(), process.clone(), settings);
-    let leader = holder.fence();
-    let (leading, led) = watch::channel(false);
-    // The lease is renewed until the reconcilers have finished what is under way.
-    let drained = CancellationToken::new();
-    supervisor.spawn("leader", holder.lead(leading, drained.clone()));
-    let reconcilers = Reconcilers {
-        client,
-        roots,
-        args: args.clone(),
-        process,
-        metrics,
-        leader,
-        drained,
-    };
-    supervisor.spawn("reconcilers", reconcilers.run(led, stop));
+    if let Some((controller, lease)) = controller.zip(lease) {
+        let process = identity();
+        let leases = context::api(&client, &args.namespace);
+        let holder = Holder::new(leases, LEADER_LEASE.to_owned(), process.clone(), lease);
+        let leader = holder.fence();
+        let (leading, led) = watch::channel(false);
+        // The lease is renewed until the reconcilers have finished what is under way.
+        let drained = CancellationToken::new();
+        supervisor.spawn("leader", holder.lead(leading, drained.clone()));
+        let reconcilers = Reconcilers {
+            client,
+            roots,
+            args: controller.clone(),
+            lease,
+            process,
+            metrics,
+            leader,
+            drained,
+        };
+        supervisor.spawn("reconcilers", reconcilers.run(led, stop));
+    }
     supervisor.run(shutdown::requested()?, GRACE).await
 }
 
 /// The client of the API server that Ichor's objects are in, and the CAs it verifies it by.
-async fn client(
-    args: &ControllerArgs,
-    metrics: &Metrics,
-) -> anyhow::Result<(Client, Vec<Vec<u8>>)> {
+async fn client(args: &WebhookArgs, metrics: &Metrics) -> anyhow::Result<(Client, Vec<Vec<u8>>)> {
     let mut config = match &args.kubeconfig {
         Some(file) => {
             let read = Kubeconfig::read_from(file)
@@ -135,10 +134,15 @@ fn identity() -> String {
     format!("{}_{:016x}", host.trim(), rand::random::<u64>())
 }
 
-pub(super) fn lease_settings(args: &ControllerArgs) -> lease::Settings {
-    lease::Settings {
+fn lease_settings(args: &ControllerArgs) -> anyhow::Result<lease::Settings> {
+    anyhow::ensure!(
+        args.lease_retry < args.lease_renew_deadline
+            && args.lease_renew_deadline < args.lease_duration,
+        "--lease-retry has to be shorter than --lease-renew-deadline, and that shorter than --lease-duration"
+    );
+    Ok(lease::Settings {
         duration: args.lease_duration,
         renew_deadline: args.lease_renew_deadline,
         retry: args.lease_retry,
-    }
+    })
 }

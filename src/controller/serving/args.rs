@@ -23,6 +23,10 @@ pub struct ServingArgs {
     /// may connect.
     #[arg(long, value_name = "FILE")]
     pub client_ca_file: Option<PathBuf>,
+    /// Common name or DNS name that a client's certificate needs, such as kube-apiserver; may be given several times. Without
+    /// it every certificate of --client-ca-file will do.
+    #[arg(long, value_name = "NAME", requires = "client_ca_file")]
+    pub client_name: Vec<String>,
     /// How long Ichor's own serving CA lives.
     #[arg(long, value_name = "DURATION", default_value = "365d", value_parser = duration::parse)]
     pub serving_ca_lifetime: Duration,

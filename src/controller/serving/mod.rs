@@ -12,7 +12,7 @@ mod trust;
 pub use args::ServingArgs;
 pub use server::serve;
 
-use crate::controller::ControllerArgs;
+use crate::controller::WebhookArgs;
 use crate::runtime::clock;
 use configurations::{Configurations, Read};
 use ichor_certs::serving::{FilePair, Offer, ServedCertificate, Wanted};
@@ -78,7 +78,7 @@ impl Certificates {
     /// When the flags do not fit together.
     pub fn new(
         client: &Client,
-        args: &ControllerArgs,
+        args: &WebhookArgs,
         registry: &mut Registry,
     ) -> anyhow::Result<(Self, watch::Receiver<Readiness>)> {
         let wanted = Wanted {
@@ -98,7 +98,7 @@ impl Certificates {
         };
         let client_ca = flags.client_ca_file.clone().map(|file| ClientCa {
             file,
-            authorities: Arc::default(),
+            authorities: Arc::new(ClientAuthorities::named(flags.client_name.clone())),
         });
         let (ready, receiver) = watch::channel(Err("no certificate is served yet".to_owned()));
         let certificates = Self {

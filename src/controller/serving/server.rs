@@ -1,7 +1,7 @@
 //! Serving the webhook, and its end.
 
 use super::Certificates;
-use crate::controller::ControllerArgs;
+use crate::controller::WebhookArgs;
 use ichor_certs::serving::ServedCertificate;
 use ichor_webhook::{
     ClientAuthorities, LiveCluster, Metrics, ServeOptions, Settings, WebhookState,
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 pub fn serve(
     listener: TcpListener,
     client: Client,
-    args: ControllerArgs,
+    args: WebhookArgs,
     certificates: &Certificates,
     metrics: Metrics,
     stop: CancellationToken,
@@ -32,7 +32,7 @@ pub fn serve(
 async fn run(
     listener: TcpListener,
     client: Client,
-    args: ControllerArgs,
+    args: WebhookArgs,
     served: Arc<ServedCertificate>,
     clients: Option<Arc<ClientAuthorities>>,
     metrics: Metrics,

@@ -20,6 +20,8 @@ pub const NAMESPACE: &str = "ichor-system";
 pub struct ControllerOptions {
     /// The binary `ichor`.
     pub binary: PathBuf,
+    /// What it runs: "controller" or "webhook".
+    pub role: &'static str,
     /// Where its webhook listens; the manifests must name this port.
     pub webhook: SocketAddr,
     /// Further flags; the defaults of [`ControllerOptions::new`] shorten every interval.
@@ -49,6 +51,7 @@ impl ControllerOptions {
         ];
         Self {
             binary: binary.to_owned(),
+            role: "controller",
             webhook,
             flags: flags.map(str::to_owned).to_vec(),
             server: None,
@@ -94,7 +97,7 @@ impl Controller {
             .append(true)
             .open(&log)?;
         let process = Command::new(&options.binary)
-            .arg("controller")
+            .arg(options.role)
             .arg(format!("--namespace={NAMESPACE}"))
             .arg(format!("--webhook-address={}", options.webhook))
             .arg(format!("--admin-address={admin}"))

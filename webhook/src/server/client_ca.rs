@@ -7,10 +7,13 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use std::sync::{Arc, PoisonError, RwLock};
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-/// Lets in clients with a certificate of the CAs it was told last, and nobody before it was told any.
+/// Lets in clients with a certificate of the CAs it was told last, and nobody before it was told any. Where there are
+/// names, the certificate has to carry one of them: the CA of a cluster signs for every kubelet and person, too.
 #[derive(Debug, Default)]
 pub struct ClientAuthorities {
+    names: Vec<String>,
     current: RwLock<Option<Current>>,
 }
 
@@ -21,6 +24,14 @@ struct Current {
 }
 
 impl ClientAuthorities {
+    /// Clients need one of these names, as common name or DNS name; any will do where there is none.
+    pub fn named(names: Vec<String>) -> Self {
+        Self {
+            names,
+            current: RwLock::default(),
+        }
+    }
+
     /// From the next handshake on, clients need a certificate of one of these CAs (DER). Gives whether something
     /// changed.
     ///
@@ -44,6 +55,11 @@ impl ClientAuthorities {
         Ok(true)
     }
 
+    fn knows(&self, leaf: &[u8]) -> bool {
+        let is_known = |name: &str| self.names.iter().any(|known| known == name);
+        self.names.is_empty() || names(leaf).iter().any(|name| is_known(name))
+    }
+
     fn current(&self) -> Option<Current> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         current.clone()
@@ -53,6 +69,24 @@ impl ClientAuthorities {
         let current = self.current().map(|current| current.verifier);
         current.ok_or(Error::InvalidCertificate(CertificateError::UnknownIssuer))
     }
+}
+
+/// The common name and the DNS names of a certificate (DER).
+fn names(leaf: &[u8]) -> Vec<String> {
+    let Ok((_, leaf)) = X509Certificate::from_der(leaf) else {
+        return Vec::new();
+    };
+    let common = leaf.subject().iter_common_name();
+    let common = common.filter_map(|name| name.as_str().ok());
+    let alternative = leaf.subject_alternative_name().ok().flatten();
+    let alternative = alternative
+        .iter()
+        .flat_map(|names| &names.value.general_names);
+    let dns = alternative.filter_map(|name| match name {
+        GeneralName::DNSName(name) => Some(*name),
+        _ => None,
+    });
+    common.chain(dns).map(ToOwned::to_owned).collect()
 }
 
 impl ClientCertVerifier for ClientAuthorities {
@@ -67,8 +101,16 @@ impl ClientCertVerifier for ClientAuthorities {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        self.verifier()?
-            .verify_client_cert(leaf, intermediates, now)
+        let verified = self
+            .verifier()?
+            .verify_client_cert(leaf, intermediates, now)?;
+        if self.knows(leaf) {
+            Ok(verified)
+        } else {
+            Err(Error::InvalidCertificate(
+                CertificateError::ApplicationVerificationFailure,
+            ))
+        }
     }
 
     fn verify_tls12_signature(

@@ -100,20 +100,22 @@ pub(super) struct Ground {
 
 impl Ground {
     pub(super) async fn start(options: ServeOptions) -> Self {
-        Self::launch(options, false).await
+        Self::launch(options, None).await
     }
 
-    pub(super) async fn start_with_client_ca(options: ServeOptions) -> Self {
-        let ground = Self::launch(options, true).await;
+    /// Lets in the clients of its own CA that have one of these names.
+    pub(super) async fn start_with_client_ca(options: ServeOptions, names: &[&str]) -> Self {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let clients = Arc::new(ClientAuthorities::named(names));
+        let ground = Self::launch(options, Some(clients)).await;
         let own = vec![ground.authority.der.to_vec()];
         ground.trust_clients(own).expect("a CA");
         ground
     }
 
-    async fn launch(options: ServeOptions, client_ca: bool) -> Self {
+    async fn launch(options: ServeOptions, clients: Option<Arc<ClientAuthorities>>) -> Self {
         let authority = Authority::new();
         let certificate = Arc::new(Swappable(Mutex::new(certified(&authority))));
-        let clients = client_ca.then(Arc::<ClientAuthorities>::default);
         let tls = server_config(certificate.clone(), clients.clone()).expect("a configuration");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");

@@ -40,7 +40,7 @@ async fn tls_1_2_is_refused() {
 
 #[tokio::test]
 async fn with_a_client_ca_only_its_clients_are_let_in() {
-    let ground = Ground::start_with_client_ca(options()).await;
+    let ground = Ground::start_with_client_ca(options(), &[]).await;
     let versions = [&rustls::version::TLS13];
     assert!(!ground.is_served(&versions, None).await, "a stranger");
     let known = Some(ground.client());
@@ -57,6 +57,22 @@ async fn with_a_client_ca_only_its_clients_are_let_in() {
     let known = Some(ground.client());
     assert!(!ground.is_served(&versions, known).await);
     ground.stop().await.expect("a clean end");
+}
+
+/// The CA of a cluster signs for every kubelet and person as well.
+#[tokio::test]
+async fn with_names_only_the_clients_that_carry_one_are_let_in() {
+    for (names, let_in) in [
+        (&["kube-apiserver"][..], false),
+        (&["kube-apiserver", "localhost"], true),
+        (&["rcgen self signed cert"], true),
+    ] {
+        let ground = Ground::start_with_client_ca(options(), names).await;
+        let client = Some(ground.client());
+        let served = ground.is_served(&[&rustls::version::TLS13], client).await;
+        assert_eq!(served, let_in, "{names:?}");
+        ground.stop().await.expect("a clean end");
+    }
 }
 
 /// FAULTS 2: a renewed certificate is served to new handshakes, and open connections are not touched.
