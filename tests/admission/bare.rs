@@ -1,19 +1,16 @@
 //! A world in which the webhook judges alone, and what the tests ask of it.
 
 use crate::common::ichor;
+pub use crate::rules::people::{CAROL, EDITOR, accepted, people, refused};
+pub use crate::rules::things::add_cluster;
 use anyhow::{Result, ensure};
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::kubectl::Said;
 use ichor_ground::{Kubectl, World, eventually};
-use ichor_simulator::pki::Bundle;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 pub const WEBHOOK: &str = "machinereclaims.ichor.maesh.dev";
-
-pub const EDITOR: &[&str] = &["--as=editor"];
-
-pub const CAROL: &[&str] = &["--as=carol", "--as-group=reclaimers"];
 
 /// A controller whose webhook judges alone: no policies, no CEL in the CRD. Its clusters have lost their bundles, so that
 /// nothing is ever dialled.
@@ -72,60 +69,6 @@ fn strip(value: &mut Value) {
     }
 }
 
-/// `editor` may write all of Ichor's objects and has no verb `reclaim`; `carol` has it through her group alone.
-pub async fn people(admin: &Kubectl) -> Result<()> {
-    let text = format!(
-        r#"
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {{name: ground-editor}}
-rules:
-- {{apiGroups: [ichor.maesh.dev], resources: ["*"], verbs: [get, list, create, update, patch, delete]}}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {{name: ground-editor, namespace: {NAMESPACE}}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ground-editor}}
-subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: editor}}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {{name: ground-reclaimers, namespace: {NAMESPACE}}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ichor-operator}}
-subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: Group, name: reclaimers}}]
-"#
-    );
-    admin.apply(&text).await.map(drop)
-}
-
-/// Adds a TalosCluster, which admission wants a bundle for, and takes the bundle away again.
-pub async fn add_cluster(admin: &Kubectl, name: &str) -> Result<()> {
-    admin.apply(&talos_cluster(name)?).await?;
-    let secret = format!("{name}-bundle");
-    admin
-        .run(&["delete", "secret", &secret, "-n", NAMESPACE])
-        .await
-        .map(drop)
-}
-
-/// A TalosCluster and the Secret it is made from.
-fn talos_cluster(name: &str) -> Result<String> {
-    let bundle = Bundle::generate()?.yaml()?;
-    let secret = json!({
-        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": format!("{name}-bundle"), "namespace": NAMESPACE},
-        "stringData": {"bundle": bundle},
-    });
-    let cluster = json!({
-        "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosCluster",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {
-            "endpoint": "https://10.0.0.1:6443", "talosVersion": "v1.13.5", "kubernetesVersion": "v1.35.4",
-            "secretsBundleRef": {"name": format!("{name}-bundle")}, "kubernetesAccess": "self",
-        },
-    });
-    Ok(json!({"apiVersion": "v1", "kind": "List", "items": [secret, cluster]}).to_string())
-}
-
 pub fn orphan(address: &str) -> Value {
     json!({"address": address, "clusterRef": {"name": "prod"}, "clusterCredentials": true})
 }
@@ -173,19 +116,6 @@ pub async fn stored(kubectl: &Kubectl, name: &str) -> Result<Value> {
         .run(&["get", "machinereclaim", name, "-n", NAMESPACE, "-o", "json"])
         .await?;
     Ok(serde_json::from_str(&text)?)
-}
-
-pub fn refused(said: &Said, with: &str) -> Result<()> {
-    ensure!(
-        !said.ok && said.err.contains(with),
-        "wanted a refusal with {with:?}, got {said:?}"
-    );
-    Ok(())
-}
-
-pub fn accepted(said: &Said) -> Result<()> {
-    ensure!(said.ok, "wanted it accepted, got {said:?}");
-    Ok(())
 }
 
 /// The annotations of the last audit event of `user` that carries `address`.

@@ -9,6 +9,7 @@ mod common;
 
 mod bare;
 mod caller;
+mod document;
 mod fields;
 mod immutable;
 mod rules;

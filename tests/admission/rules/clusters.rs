@@ -38,7 +38,8 @@ pub fn operations() -> Vec<Row> {
             reset(json!(CP)),
             reset(json!("cp-2")),
             "spec.node.confirm: Invalid value: \"cp-2\": type the name of the machine, \"cp-1\": the consent to wipe it",
-        ),
+        )
+        .first("reset and remove need node.confirm: the name of the machine, typed again as in node.name or node.machine"),
         row(
             kind,
             "a restore needs the cluster's name, typed",
@@ -47,7 +48,8 @@ pub fn operations() -> Vec<Row> {
                 json!({"kind": "etcdRestore", "node": null, "etcdRestore": {"backupRef": {"name": "nightly"}, "snapshot": "s1", "confirm": "other"}}),
             ),
             "spec.etcdRestore.confirm: Invalid value: \"other\": type the name of the cluster, \"prod\": the consent to replace what is in etcd",
-        ),
+        )
+        .first("etcdRestore.confirm must be the name of the cluster, typed again: the consent to replace what is in etcd"),
         row(
             kind,
             "and a backup that is there",
@@ -63,21 +65,24 @@ pub fn operations() -> Vec<Row> {
             create(json!({"kind": "shutdown", "node": null})),
             create(json!({"kind": "shutdown"})),
             "spec.node: Forbidden: does not belong to kind shutdown; take it out",
-        ),
+        )
+        .first("kinds reboot, reset, remove and powerOff need the block node, and no other kind may have it"),
         row(
             kind,
             "only paused changes",
             Ask::Patch("reboot-1", pause()),
             Ask::Patch("reboot-1", spec(json!({"node": {"name": "worker-1"}}))),
             "spec.node: Forbidden: cannot be set, cleared or changed after creation; create another TalosOperation",
-        ),
+        )
+        .first("node cannot be set, cleared or changed after creation; create another TalosOperation"),
         row(
             kind,
             "a restore that has started is not paused",
             Ask::Patch("reboot-1", pause()),
             Ask::Patch("restore-1", pause()),
             "spec.paused: Forbidden: an etcd restore that has started cannot be paused: half a restore is no control plane. It pauses by itself when a step fails",
-        ),
+        )
+        .first("spec.paused: Invalid value: an etcd restore that has started cannot be paused: half a restore is no control plane"),
     ]
 }
 
@@ -155,7 +160,8 @@ pub fn clusters() -> Vec<Row> {
             as_is(),
             by_editor(as_is()),
             "spec.secretsBundleRef.name: Forbidden: user \"editor\" may not get Secret \"lab-bundle\" in namespace ichor-system, so Ichor does not use it for them: needs verb \"get\" on secrets",
-        ),
+        )
+        .first("user \"editor\" may not get Secret \"lab-bundle\" in namespace ichor-system, so Ichor does not use it for them: needs verb \"get\" on secrets"),
         row(
             kind,
             "and no other cluster's, nor is its cluster ID",
@@ -175,7 +181,8 @@ pub fn clusters() -> Vec<Row> {
                 spec(json!({"secretsBundleRef": {"name": "lab-bundle"}})),
             ),
             "spec.secretsBundleRef: Forbidden: the secrets bundle of a cluster cannot change: its machines are made from it",
-        ),
+        )
+        .first("spec.secretsBundleRef: Invalid value: the secrets bundle of a cluster cannot change: its machines are made from it"),
         row(
             kind,
             "versions that go together",

@@ -52,7 +52,8 @@ fn patches() -> Vec<Row> {
             Ask::Patch("stored", spec(json!({"priority": 5}))),
             Ask::Patch("stored", spec(json!({"clusterRef": {"name": "other"}}))),
             "spec.clusterRef: Forbidden: cannot change after creation; create another TalosConfigPatch",
-        ),
+        )
+        .first("clusterRef cannot change after creation; create another TalosConfigPatch"),
     ]
 }
 
@@ -81,14 +82,16 @@ fn requests() -> Vec<Row> {
             as_is(),
             create(json!({"approval": "Approved"})),
             "spec.approval: Forbidden: a request begins as Pending: another person decides",
-        ),
+        )
+        .first("spec.approval: Invalid value: \"Approved\": a request begins as Pending: another person decides"),
         row(
             kind,
             "all else stays",
             bobs(Ask::Patch("asked", approve())),
             Ask::Patch("asked", spec(json!({"role": "os:admin"}))),
             "spec.role: Forbidden: only approval can change after creation; create another TalosAccessRequest",
-        ),
+        )
+        .first("only approval can change after creation; create another TalosAccessRequest"),
         row(
             kind,
             "the duration is bounded",
@@ -132,7 +135,8 @@ fn backups() -> Vec<Row> {
             as_is(),
             create(json!({"retention": {"count": null}})),
             "spec.retention: Required value: needs count, maxAge or both; leave it out to keep every snapshot",
-        ),
+        )
+        .first("retention needs count, maxAge or both; leave it out to keep every snapshot"),
         row(
             kind,
             "recipients are public keys, typed right",
@@ -148,7 +152,8 @@ fn backups() -> Vec<Row> {
             create(json!({"destination": s3("junk")})),
             by_editor(create(json!({"destination": s3("junk")}))),
             "spec.destination.s3.credentialsSecretRef.name: Forbidden: user \"editor\" may not get Secret \"junk\" in namespace ichor-system",
-        ),
+        )
+        .first("user \"editor\" may not get Secret \"junk\" in namespace ichor-system, so Ichor does not use it for them: needs verb \"get\" on secrets"),
         row(
             kind,
             "and they are there",

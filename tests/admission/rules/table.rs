@@ -43,14 +43,16 @@ fn reclaims() -> Vec<Row> {
             as_is(),
             by_editor(as_is()),
             "user \"editor\" may not reclaim machines in namespace ichor-system: needs verb \"reclaim\" on machinereclaims.ichor.maesh.dev (role ichor-operator has it)",
-        ),
+        )
+        .first("the verb \"reclaim\" on machinereclaims.ichor.maesh.dev is missing. The role ichor-operator has it: kubectl create rolebinding NAME -n ichor-system --clusterrole=ichor-operator --user=editor"),
         row(
             kind,
             "exactly one credential",
             as_is(),
             create(json!({"clusterCredentials": null})),
             "spec.credentialSecretRef: Required value: exactly one of credentialSecretRef and clusterCredentials: true (with clusterRef) says how the machine is dialled",
-        ),
+        )
+        .first("exactly one of credentialSecretRef and clusterCredentials: true is needed"),
         row(
             kind,
             "the cluster exists",
@@ -71,14 +73,16 @@ fn reclaims() -> Vec<Row> {
             as_is(),
             create(json!({"confirmUUID": CP})),
             "spec.confirmUUID: Forbidden: is not accepted at creation: consent follows inspection. Create the request without it, read status.inspection, then type the machine's UUID",
-        ),
+        )
+        .first("spec.confirmUUID cannot be set when the request is created: consent follows inspection"),
         row(
             kind,
             "what is asked for never changes",
             Ask::Patch("running", spec(json!({"force": true}))),
             Ask::Patch("running", spec(json!({"address": "10.50.0.67"}))),
             "spec.address: Invalid value: \"10.50.0.67\": cannot change from \"10.50.0.66\" after creation; create another MachineReclaim",
-        ),
+        )
+        .first("address cannot change after creation; create another MachineReclaim"),
         row(
             kind,
             "one request at a time for an address or a UUID",
@@ -92,7 +96,8 @@ fn reclaims() -> Vec<Row> {
             as_is(),
             create(json!({"address": "worker-7"})),
             "spec.address: Invalid value: \"worker-7\": \"worker-7\" is not an IP address: give the IPv4 or IPv6 address of the node, such as 10.5.0.7",
-        ),
+        )
+        .first("must be an IP address such as 10.5.0.7"),
         row(
             kind,
             "objects live in Ichor's namespace",
@@ -127,14 +132,16 @@ fn machines() -> Vec<Row> {
             as_is(),
             create(json!({"install": null})),
             "spec.install: Required value: an approved machine has a disk to install Talos to: one of status.hardware.disks",
-        ),
+        )
+        .first("an approved machine needs install: the disk to install Talos to, one of status.hardware.disks"),
         row(
             kind,
             "a fingerprint is what the approver saw",
             as_is(),
             create(json!({"maintenanceFingerprint": null})),
             "spec.maintenanceFingerprint: Required value: an approved machine has the fingerprint that the approver saw: what status.maintenanceFingerprint shows and the machine's console confirms; ichor machine approve asks for it",
-        ),
+        )
+        .first("an approved machine needs maintenanceFingerprint: what status.maintenanceFingerprint shows and the machine's console confirms; \"ichor machine approve\" asks for it"),
         row(
             kind,
             "the cluster exists",
@@ -148,21 +155,24 @@ fn machines() -> Vec<Row> {
             Ask::Patch(WORKER, spec(json!({"upgradeHold": "disk"}))),
             Ask::Patch(WORKER, spec(json!({"clusterRef": {"name": "other"}}))),
             "spec.clusterRef: Forbidden: cannot change once the machine is approved: take it out with ichor node remove worker-1, then approve it in the other cluster",
-        ),
+        )
+        .first("clusterRef of an approved machine cannot change; remove it with \"ichor node remove\" and approve it in the other cluster"),
         row(
             kind,
             "the role of a configured machine stays",
             Ask::Patch(WORKER, spec(json!({"role": "controlplane"}))),
             Ask::Patch(CP, spec(json!({"role": "worker"}))),
             "spec.role: Forbidden: cannot change once the machine is configured: take it out with ichor node remove cp-1, then approve it in the other role",
-        ),
+        )
+        .first("the role of a configured machine cannot change; remove it with \"ichor node remove\" and approve it again"),
         row(
             kind,
             "the identity stays",
             Ask::Patch(NEW, spec(json!({"hostname": "new-2"}))),
             Ask::Patch(NEW, spec(json!({"identity": {"serial": "other"}}))),
             "spec.identity: Forbidden: the identity of a machine cannot change: another identity is another machine",
-        ),
+        )
+        .first("spec.identity: Invalid value: the identity of a machine cannot change: another identity is another machine"),
         row(
             kind,
             "no two approved machines share a hostname",

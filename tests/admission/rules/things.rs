@@ -1,7 +1,7 @@
 //! What is there when the rules are tried, and the example of each kind.
 
 use super::merge;
-use crate::bare::add_cluster;
+use super::people::RECORDER;
 use anyhow::{Context, Result, ensure};
 use ichor_ground::Kubectl;
 use ichor_ground::controller::NAMESPACE;
@@ -169,6 +169,34 @@ pub async fn set_up(admin: &Kubectl) -> Result<()> {
     .await
 }
 
+/// Adds a TalosCluster, which admission wants a bundle for, and takes the bundle away again.
+pub async fn add_cluster(admin: &Kubectl, name: &str) -> Result<()> {
+    admin.apply(&talos_cluster(name)?).await?;
+    let secret = format!("{name}-bundle");
+    admin
+        .run(&["delete", "secret", &secret, "-n", NAMESPACE])
+        .await
+        .map(drop)
+}
+
+/// A TalosCluster and the Secret it is made from.
+fn talos_cluster(name: &str) -> Result<String> {
+    let bundle = Bundle::generate()?.yaml()?;
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": format!("{name}-bundle"), "namespace": NAMESPACE},
+        "stringData": {"bundle": bundle},
+    });
+    let cluster = json!({
+        "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosCluster",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "endpoint": "https://10.0.0.1:6443", "talosVersion": "v1.13.5", "kubernetesVersion": "v1.35.4",
+            "secretsBundleRef": {"name": format!("{name}-bundle")}, "kubernetesAccess": "self",
+        },
+    });
+    Ok(json!({"apiVersion": "v1", "kind": "List", "items": [secret, cluster]}).to_string())
+}
+
 /// Writes a status, as the controller would.
 async fn status(admin: &Kubectl, kind: &str, name: &str, status: Value) -> Result<()> {
     let text = json!({"status": status}).to_string();
@@ -183,7 +211,7 @@ async fn status(admin: &Kubectl, kind: &str, name: &str, status: Value) -> Resul
         "-p",
         &text,
     ];
-    let said = admin.try_run(&args).await?;
+    let said = admin.try_run(&[&args, RECORDER].concat()).await?;
     ensure!(said.ok, "{}", said.err);
     Ok(())
 }

@@ -4,6 +4,7 @@ use crate::{Kubectl, paths, pki::KubernetesCa};
 use anyhow::{Context, Result};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde::Deserialize;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::TempDir;
@@ -34,16 +35,26 @@ struct Ready {
 impl ControlPlane {
     /// Starts a control plane whose CA is `ca`, and waits until it is ready.
     pub async fn start(ca: KubernetesCa) -> Result<Self> {
-        Self::start_in(ca, audit_folder()?).await
+        Self::start_in(ca, audit_folder()?, None).await
     }
 
     /// Starts one whose audit log is not kept: for tests that act as the controller's account themselves, or take
     /// its rights away, which says nothing about what the controller needs.
     pub async fn start_apart(ca: KubernetesCa) -> Result<Self> {
-        Self::start_in(ca, None).await
+        Self::start_in(ca, None, None).await
     }
 
-    async fn start_in(ca: KubernetesCa, audit: Option<PathBuf>) -> Result<Self> {
+    /// Starts one whose API server asks the HTTP CONNECT proxy at the socket `proxy` for whatever a Service's address
+    /// leads to, as one outside the network of the Pods does. Its audit log is not kept.
+    pub async fn start_behind(ca: KubernetesCa, proxy: &Path) -> Result<Self> {
+        Self::start_in(ca, None, Some(proxy)).await
+    }
+
+    async fn start_in(
+        ca: KubernetesCa,
+        audit: Option<PathBuf>,
+        proxy: Option<&Path>,
+    ) -> Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix("ichor-ground-");
         let folder = match &audit {
@@ -54,7 +65,11 @@ impl ControlPlane {
         let data = folder.path().join("control-plane");
         std::fs::create_dir(&data)?;
         let log = std::fs::File::create(folder.path().join("control-plane.log"))?;
-        let mut process = Command::new(paths::control_plane()?)
+        let mut command = Command::new(paths::control_plane()?);
+        if let Some(proxy) = proxy {
+            command.env("KUBEBUILDER_ASSETS", behind(folder.path(), proxy)?);
+        }
+        let mut process = command
             .arg("start")
             .arg("--dir")
             .arg(&data)
@@ -159,6 +174,32 @@ impl ControlPlane {
     pub async fn client(&self) -> Result<kube::Client> {
         client(self.admin_kubeconfig()).await
     }
+}
+
+/// A folder of the four programs in which kube-apiserver is told about the proxy.
+fn behind(folder: &Path, proxy: &Path) -> Result<PathBuf> {
+    let programs = paths::kubernetes()?;
+    let bin = folder.join("bin");
+    std::fs::create_dir(&bin)?;
+    for name in ["etcd", "kube-controller-manager", "kubectl"] {
+        std::os::unix::fs::symlink(programs.join(name), bin.join(name))?;
+    }
+    let config = folder.join("egress.json");
+    let selection = serde_json::json!({
+        "apiVersion": "apiserver.k8s.io/v1beta1", "kind": "EgressSelectorConfiguration",
+        "egressSelections": [{"name": "cluster", "connection": {
+            "proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": proxy}}}}],
+    });
+    std::fs::write(&config, selection.to_string())?;
+    let program = bin.join("kube-apiserver");
+    let script = format!(
+        "#!/bin/sh\nexec '{}' --egress-selector-config-file='{}' \"$@\"\n",
+        programs.join("kube-apiserver").display(),
+        config.display()
+    );
+    std::fs::write(&program, script)?;
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
+    Ok(bin)
 }
 
 /// Where the audit logs of a whole test run are kept, when that is wanted.

@@ -35,6 +35,11 @@ impl Kubectl {
         }
     }
 
+    /// kubectl for a cluster that is not of the tests.
+    pub fn of(kubeconfig: &Path) -> Result<Self> {
+        Ok(Self::new(&crate::paths::kubernetes()?, kubeconfig))
+    }
+
     /// The kubeconfig it uses.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig

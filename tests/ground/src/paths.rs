@@ -22,6 +22,14 @@ pub fn control_plane() -> Result<PathBuf> {
     )
 }
 
+/// The folder of kube-apiserver, kube-controller-manager, etcd and kubectl: `KUBEBUILDER_ASSETS` where it is set.
+pub fn kubernetes() -> Result<PathBuf> {
+    match std::env::var_os("KUBEBUILDER_ASSETS").filter(|value| !value.is_empty()) {
+        Some(folder) => Ok(std::path::absolute(folder)?),
+        None => Ok(control_plane()?.with_file_name("")),
+    }
+}
+
 /// Talos's own library as a command.
 pub fn oracle() -> Result<PathBuf> {
     built("oracle/current/oracle", "tests/oracle/build.sh")

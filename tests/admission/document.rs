@@ -1,7 +1,34 @@
-//! The table as a document.
+//! Every rule through kubectl where the webhook judges alone, and the table of the rules as a document.
 
-use super::{Ask, Row, table, things};
+use crate::bare::{bare, refused};
+use crate::rules::{Ask, Row, table, things, try_all};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+
+#[tokio::test]
+async fn every_rule_accepts_and_refuses_what_the_document_says() -> Result<()> {
+    let admin = bare().await?.plane.kubectl();
+    things::set_up(&admin).await?;
+    let wrong = try_all(&admin, |row, said| refused(said, row.message)).await?;
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// `docs/admission.md` is made of the table; `ICHOR_GENERATE=1` writes it.
+#[test]
+fn the_document_is_the_table() -> Result<()> {
+    let path = ichor_ground::paths::workspace().join("docs/admission.md");
+    let want = text();
+    if std::env::var_os("ICHOR_GENERATE").is_some() {
+        std::fs::write(&path, &want)?;
+    }
+    let stored = std::fs::read_to_string(&path).context("docs/admission.md")?;
+    ensure!(
+        stored == want,
+        "docs/admission.md is not the table: ICHOR_GENERATE=1 cargo test --test admission the_document"
+    );
+    Ok(())
+}
 
 const HEAD: &str = "# What admission accepts and refuses
 
@@ -10,8 +37,8 @@ says. Every row is tried through kubectl on a real API server (`tests/admission/
 the same table: `ICHOR_GENERATE=1 cargo test --test admission the_document`.
 
 *create* means the example above the table, with the change merged in; *editor* is somebody who may write every object of
-Ichor and holds none of its verbs; *bob* holds every right. Where the CRD says a rule as well (it then holds with the
-webhook down), the API server answers first, in the words of the CRD. A change of metadata alone is admitted without any
+Ichor and holds none of its verbs; *bob* holds every right. Where the CRD or a policy says a rule as well (it then holds
+with the webhook down), the API server answers first, in those words. A change of metadata alone is admitted without any
 of this; immutable fields are compared always, also while an object terminates.
 
 There are machines cp-1 (`4c4c4544-…`, configured), worker-1 (`…135`, not configured), new-1 (`…134`) and wiped-1
@@ -20,7 +47,7 @@ and `restore-1` (which has started); a Secret `junk`; a cluster `zero` without m
 ";
 
 /// The document.
-pub fn text() -> String {
+fn text() -> String {
     let mut text = HEAD.to_owned();
     let mut kind = "";
     for row in table::all() {
@@ -46,9 +73,11 @@ fn line(row: &Row) -> String {
         accepted,
         refused,
         message,
+        first,
         ..
     } = row;
-    let message = cell(message);
+    let first = first.map(|words| format!(" (first: {words})"));
+    let message = cell(&format!("{message}{}", first.unwrap_or_default()));
     format!(
         "| {rule} | {} | {} | {message} |\n",
         asked(accepted),

@@ -1,0 +1,41 @@
+//! The reclaim of an orphan as an operator lives it (record 0136), with the program and the roles that the chart installs.
+
+use crate::admission::annotated;
+use crate::release::Release;
+use anyhow::{Result, ensure};
+use ichor_ground::world::operator;
+use ichor_ground::{ClusterSetup, GroundCluster, Request};
+
+pub async fn story(ichor: &Release<'_>) -> Result<()> {
+    let Some(ground) = &ichor.cluster.ground else {
+        ichor.cluster.cannot_show(
+            "the reclaim of a machine",
+            "simulated nodes listen on the loopback addresses of this computer, where its Pods do not reach them",
+        );
+        return Ok(());
+    };
+    let plane = &ground.plane;
+    let setup = ClusterSetup::new("conformance");
+    let cluster = GroundCluster::start(plane, plane, &setup).await?;
+    let orphan = cluster.node("orphan-1")?;
+    let alice = operator(plane, "alice").await?;
+    let request = Request::create(&alice, orphan.address(), "conformance").await?;
+    let seen = request.inspected().await?;
+    ensure!(
+        cluster.resets() == 0,
+        "a machine is wiped before anybody consents: {seen:?}"
+    );
+    request.confirm_and_finish(orphan.uuid()).await?;
+    ensure!(
+        cluster.resets() == 1,
+        "{} resets were sent",
+        cluster.resets()
+    );
+    let confirmed = orphan.uuid().to_lowercase();
+    annotated(
+        plane.audit_log(),
+        "alice",
+        &[("confirmed-uuid", &confirmed), ("decision", "allowed")],
+    )
+    .await
+}
