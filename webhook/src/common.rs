@@ -123,6 +123,32 @@ pub(crate) fn canonical_address(given: &str, stored: Option<&str>) -> Option<Str
     Some(same.map_or_else(|| address.to_string(), ToOwned::to_owned))
 }
 
+/// An address of a list has one text in it. Lists are not rewritten as single fields are: they are sets with an owner of
+/// each item, who applies it as they wrote it (DESIGN section 18, decision 17), and every comparison reads the address, not
+/// the text. `lists` are the list as it would be and as it is; items may have prefix lengths.
+pub(crate) fn one_text(
+    path: &'static str,
+    [list, old]: [&[String]; 2],
+) -> impl Iterator<Item = FieldError> {
+    let address = |text: &str| text.split('/').next()?.parse::<NodeAddress>().ok();
+    let new = list.iter().filter(|text| !old.contains(text));
+    new.filter_map(move |text| {
+        let mine = address(text)?;
+        let mut others = list.iter().filter(|other| *other != text);
+        let other = others.find(|other| address(other) == Some(mine))?;
+        let why =
+            format!("is the address of {other}, which is in the list: take one of the two out");
+        Some(FieldError::duplicate(path, text, why))
+    })
+}
+
+/// A URL without user name and password. What is refused is not repeated: it may be a password. No URL of a service needs
+/// the sign that ends them.
+pub(crate) fn no_user_info(path: &'static str, url: &str) -> Option<FieldError> {
+    let why = "a URL with \"@\" may hold a user name and a password, which everybody would read: take them out";
+    url.contains('@').then(|| FieldError::forbidden(path, why))
+}
+
 /// The address of a node, and one that is dialled without `--allow-local-addresses` (DESIGN section 5).
 pub(crate) fn node_address<R: Judged>(
     snapshot: &Snapshot<R>,
@@ -169,17 +195,25 @@ pub(crate) fn written<T: Serialize>(value: &T) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// A Secret that the controller will read for the caller: who may not `get` it does not have it used for
-/// them, and does not learn whether it is there (no confused deputy, DESIGN section 4).
+/// A Secret that the controller will read for the caller, with `keys`: it is there, and who may not `get` it does not have
+/// it used for them, and does not learn whether it is there (no confused deputy, DESIGN section 4).
 pub(crate) fn used_secret<R: Judged>(
     snapshot: &Snapshot<R>,
     path: &'static str,
     name: Option<String>,
+    keys: &str,
 ) -> Vec<FieldError> {
-    let (Some(name), Some(Access::Denied)) = (name, known(&snapshot.findings.secret_access)) else {
+    let Some(name) = name else {
         return Vec::new();
     };
     let (caller, namespace) = (&snapshot.facts.caller, &snapshot.facts.namespace);
+    if known(&snapshot.findings.secret_type) == Some(&None) {
+        let why = format!("no Secret of that name in namespace {namespace}; create it with {keys}");
+        return vec![FieldError::not_found(path, &name, why)];
+    }
+    if known(&snapshot.findings.secret_access) != Some(&Access::Denied) {
+        return Vec::new();
+    }
     let why = format!(
         "user {caller:?} may not get Secret {name:?} in namespace {namespace}, so Ichor does not use it for them: needs verb \"get\" on secrets"
     );

@@ -1,5 +1,6 @@
 //! What has to be found out for a request, and what was.
 
+use crate::candidates::{Called, Candidates};
 use crate::ports::{Access, BundleLookup, ClusterLookup, LookupError, Selector};
 use crate::seen::Seen;
 use ichor_crds::{
@@ -45,6 +46,8 @@ pub struct Questions {
     pub reclaims: Vec<Selector>,
     /// The TalosMachines that matter.
     pub machines: Vec<Selector>,
+    /// The machine that a person calls by some name.
+    pub called: Option<Called>,
     /// The TalosOperations that matter.
     pub operations: Vec<Selector>,
     /// The TalosStorages that matter.
@@ -78,6 +81,8 @@ pub struct Findings {
     pub reclaims: Answer<Vec<Seen<MachineReclaim>>>,
     /// The TalosMachines that were asked for.
     pub machines: Answer<Vec<Seen<TalosMachine>>>,
+    /// What a person's name for a machine stands for.
+    pub called: Answer<Candidates>,
     /// The TalosOperations that were asked for, completed ones too.
     pub operations: Answer<Vec<Seen<TalosOperation>>>,
     /// The TalosStorages that were asked for.

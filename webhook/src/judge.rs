@@ -113,6 +113,9 @@ fn unknown<R: Judged>(snapshot: &Snapshot<R>) -> Option<Denial> {
             "whether another MachineReclaim acts on this machine".to_owned()
         }),
         failure(&found.machines, || "what the TalosMachines are".to_owned()),
+        failure(&found.called, || {
+            "which machine spec.node.name stands for".to_owned()
+        }),
         failure(&found.operations, || {
             "whether a TalosOperation is under way".to_owned()
         }),

@@ -20,6 +20,7 @@ mod answer;
 #[cfg(test)]
 mod asked;
 mod body;
+mod candidates;
 mod common;
 mod denial;
 mod field;
@@ -50,6 +51,7 @@ mod talosstorages;
 mod target;
 mod versions;
 
+pub use candidates::{Called, Candidates};
 pub use denial::Denial;
 pub use field::{Cause, FieldError};
 pub use findings::{Answer, Findings, Questions, Verb};

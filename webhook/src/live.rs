@@ -9,7 +9,7 @@ use ichor_crds::{BUNDLE_KEY, GROUP, VERSION};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
-use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::core::v1::{Namespace, Node, Secret};
 use kube::api::{Api, GetParams, ListParams, PostParams, Request};
 use kube::{Client, Error};
 use serde::Deserialize;
@@ -171,6 +171,13 @@ impl References for LiveCluster {
         })
     }
 
+    async fn node_system_uuid(&self, name: &str) -> Result<Option<String>, LookupError> {
+        let api: Api<Node> = Api::all(self.client.clone());
+        let found = api.get_opt(name).await.map_err(|e| failure("node", &e))?;
+        let info = found.and_then(|node| node.status?.node_info);
+        Ok(info.map(|info| info.system_uuid))
+    }
+
     async fn is_terminating(&self, namespace: &str) -> Result<bool, LookupError> {
         let api: Api<Namespace> = Api::all(self.client.clone());
         let found = api.get_metadata_opt(namespace).await;
@@ -238,6 +245,7 @@ mod tests {
                 .err(),
             cluster.secret_type("n", "pasted").await.err(),
             cluster.bundle("n", "bundle").await.err(),
+            cluster.node_system_uuid("worker-7").await.err(),
             cluster.is_terminating("n").await.err(),
         ]
     }

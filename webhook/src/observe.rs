@@ -1,5 +1,6 @@
 //! Finds out what the rules need, all at once and within one deadline.
 
+use crate::candidates;
 use crate::common::named;
 use crate::findings::{Answer, Findings, Questions};
 use crate::ports::{
@@ -19,8 +20,8 @@ const EXISTING: u32 = 10;
 
 /// Where objects are asked for, and until when.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    references: &'a dyn References,
+pub(crate) struct Place<'a> {
+    pub(crate) references: &'a dyn References,
     namespace: &'a str,
     until: Instant,
 }
@@ -42,6 +43,7 @@ pub(crate) async fn observe(
         clusters,
         reclaims,
         machines,
+        called,
         operations,
         storages,
         terminating,
@@ -70,7 +72,7 @@ pub(crate) async fn observe(
     };
     let cluster = async {
         let name = cluster.as_deref()?;
-        Some(within(until, look_up(references, namespace, name)).await)
+        Some(within(until, look_up(place, name)).await)
     };
     let secret = async {
         let Some(name) = secret.as_ref().or(bundle.as_ref()).or(used_secret.as_ref()) else {
@@ -85,18 +87,17 @@ pub(crate) async fn observe(
         (Some(access), kind, bundle)
     };
     let backup = async {
-        let found = one(
-            references,
-            namespace,
-            "talosetcdbackups",
-            backup.as_deref()?,
-        );
+        let found = one(place, "talosetcdbackups", backup.as_deref()?);
         Some(within(until, found).await)
     };
     let all: &[Selector] = if clusters { &[Selector::All] } else { &[] };
     let clusters = list(place, "talosclusters", all);
     let reclaims = list(place, "machinereclaims", &reclaims);
     let machines = list(place, "talosmachines", &machines);
+    let called = async {
+        let called = called.as_ref()?;
+        Some(within(until, candidates::find(place, called)).await)
+    };
     let operations = list(place, "talosoperations", &operations);
     let storages = list(place, "talosstorages", &storages);
     let terminating = async {
@@ -107,10 +108,10 @@ pub(crate) async fn observe(
         }
     };
     let subject = async { tokio::join!(verb, cluster, secret, backup, terminating) };
-    let others = async { tokio::join!(clusters, reclaims, machines, operations, storages) };
+    let others = async { tokio::join!(clusters, reclaims, machines, called, operations, storages) };
     let ((verb, cluster, (secret_access, secret_type, bundle), backup, terminating), others) =
         tokio::join!(subject, others);
-    let (clusters, reclaims, machines, operations, storages) = others;
+    let (clusters, reclaims, machines, called, operations, storages) = others;
     let cluster_ids = match (&bundle, &clusters) {
         (Some(Ok(BundleLookup::Sound { .. })), Some(Ok(clusters))) => {
             let ids = within(until, ids(references, namespace, clusters));
@@ -129,6 +130,7 @@ pub(crate) async fn observe(
         cluster_ids,
         reclaims,
         machines,
+        called,
         operations,
         storages,
         terminating,
@@ -154,16 +156,14 @@ async fn content(
     (Some(kind), None)
 }
 
-async fn look_up(
-    references: &dyn References,
-    namespace: &str,
-    name: &str,
-) -> Result<ClusterLookup, LookupError> {
+async fn look_up(place: Place<'_>, name: &str) -> Result<ClusterLookup, LookupError> {
     let resource = "talosclusters";
-    if let Some(cluster) = one(references, namespace, resource, name).await? {
+    if let Some(cluster) = one(place, resource, name).await? {
         return Ok(ClusterLookup::Found(Box::new(cluster)));
     }
-    let some = references.list(namespace, resource, &Selector::All, Some(EXISTING));
+    let some = place
+        .references
+        .list(place.namespace, resource, &Selector::All, Some(EXISTING));
     let some = some.await?;
     let some = some
         .iter()
@@ -173,14 +173,16 @@ async fn look_up(
 }
 
 /// The object of a name. One that a request refers to has to be readable as a whole.
-async fn one<K: DeserializeOwned>(
-    references: &dyn References,
-    namespace: &str,
+pub(crate) async fn one<K: DeserializeOwned>(
+    place: Place<'_>,
     resource: &str,
     name: &str,
 ) -> Result<Option<K>, LookupError> {
     let named = Selector::name(name);
-    let named = references.list(namespace, resource, &named, None).await?;
+    let named = place
+        .references
+        .list(place.namespace, resource, &named, None);
+    let named = named.await?;
     let object = named.first().map(|text| serde_json::from_str(text.get()));
     object.transpose().map_err(|error| {
         tracing::warn!(%error, resource, name, "an object cannot be read");
@@ -212,7 +214,7 @@ async fn ids(
     Ok(ids)
 }
 
-/// The objects that any of the selectors selects, each once; nothing asked where there is none.
+/// The objects that any of the selectors selects; nothing asked where there is none.
 async fn list<K: Guards>(
     place: Place<'_>,
     resource: &str,
@@ -221,27 +223,31 @@ async fn list<K: Guards>(
     if selectors.is_empty() {
         return None;
     }
+    Some(within(place.until, of_selectors(place, resource, selectors, None)).await)
+}
+
+/// The objects that any of the selectors selects, each once; at most `most` of each where that is given.
+pub(crate) async fn of_selectors<K: Guards>(
+    place: Place<'_>,
+    resource: &str,
+    selectors: &[Selector],
+    most: Option<u32>,
+) -> Result<Vec<Seen<K>>, LookupError> {
     let Place {
         references,
         namespace,
-        until,
+        ..
     } = place;
     let lists = selectors
         .iter()
-        .map(|selector| references.list(namespace, resource, selector, None));
-    let lists = within(until, futures::future::try_join_all(lists)).await;
-    let lists = match lists {
-        Ok(lists) => lists,
-        Err(error) => return Some(Err(error)),
-    };
+        .map(|selector| references.list(namespace, resource, selector, most));
+    let lists = futures::future::try_join_all(lists).await?;
     let all = lists.iter().flatten().map(|text| Seen::read(text.get()));
     let all: Option<Vec<Seen<K>>> = all.collect();
-    let Some(mut all) = all else {
-        return Some(Err(LookupError::Unreadable));
-    };
+    let mut all = all.ok_or(LookupError::Unreadable)?;
     all.sort_by_key(|object| object.name_any());
     all.dedup_by_key(|object| object.name_any());
-    Some(Ok(all))
+    Ok(all)
 }
 
 async fn within<T>(

@@ -124,6 +124,10 @@ pub trait References: Send + Sync {
     /// What the Secret `name` holds as a secrets bundle.
     async fn bundle(&self, namespace: &str, name: &str) -> Result<BundleLookup, LookupError>;
 
+    /// What the Kubernetes Node `name` of the cluster that Ichor runs in says is its system UUID, `None` when there is no
+    /// such Node.
+    async fn node_system_uuid(&self, name: &str) -> Result<Option<String>, LookupError>;
+
     /// Whether the namespace is being deleted.
     async fn is_terminating(&self, namespace: &str) -> Result<bool, LookupError>;
 }

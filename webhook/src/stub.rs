@@ -35,6 +35,8 @@ pub struct Stub {
     pub secrets: BTreeMap<String, String>,
     /// The bundles in Secrets by name.
     pub bundles: BTreeMap<String, BundleLookup>,
+    /// System UUIDs of the Kubernetes Nodes by name.
+    pub nodes: BTreeMap<String, String>,
     /// Whether the namespace is being deleted.
     pub terminating: bool,
     /// How long each answer takes.
@@ -67,6 +69,7 @@ impl Default for Stub {
             objects: BTreeMap::from([("talosclusters", vec![cluster("prod")])]),
             secrets: BTreeMap::from([("pasted".to_owned(), kind)]),
             bundles: BTreeMap::new(),
+            nodes: BTreeMap::new(),
             terminating: false,
             delay: Duration::ZERO,
             panics: false,
@@ -156,6 +159,11 @@ impl References for Stub {
             .get(name)
             .cloned()
             .unwrap_or(BundleLookup::NoSecret))
+    }
+
+    async fn node_system_uuid(&self, name: &str) -> Result<Option<String>, LookupError> {
+        self.wait().await;
+        Ok(self.nodes.get(name).cloned())
     }
 
     async fn is_terminating(&self, _: &str) -> Result<bool, LookupError> {

@@ -18,27 +18,31 @@ pub(crate) fn labels(target: Option<&MachineTarget>) -> Vec<FieldError> {
     let Some(selector) = target.and_then(|target| target.selector.as_ref()) else {
         return Vec::new();
     };
-    let key = |path: String, key: &str| {
-        let why = "is not the key of a label: a name of at most 63 letters, digits, \"-\", \"_\" and \".\", which may have a DNS name and a slash before it";
-        (!is_key(key)).then(|| FieldError::invalid(path, key, why))
-    };
-    let value = |path: String, value: &str| {
-        let why = "is not the value of a label: at most 63 letters, digits, \"-\", \"_\" and \".\", with a letter or digit at both ends";
-        (!value.is_empty() && !is_word(value)).then(|| FieldError::invalid(path, value, why))
-    };
     let at = "spec.target.selector";
     let mut errors = Vec::new();
     for (name, text) in &selector.match_labels {
-        errors.extend(key(format!("{at}.matchLabels"), name));
-        errors.extend(value(format!("{at}.matchLabels[{name}]"), text));
+        errors.extend(label_key(format!("{at}.matchLabels"), name));
+        errors.extend(label_value(format!("{at}.matchLabels[{name}]"), text));
     }
     for (number, it) in selector.match_expressions.iter().enumerate() {
         let path = format!("{at}.matchExpressions[{number}]");
-        errors.extend(key(format!("{path}.key"), &it.key));
+        errors.extend(label_key(format!("{path}.key"), &it.key));
         let values = it.values.iter();
-        errors.extend(values.filter_map(|text| value(format!("{path}.values"), text)));
+        errors.extend(values.filter_map(|text| label_value(format!("{path}.values"), text)));
     }
     errors
+}
+
+/// The key of a label or taint.
+pub(crate) fn label_key(path: String, key: &str) -> Option<FieldError> {
+    let why = "is not the key of a label: a name of at most 63 letters, digits, \"-\", \"_\" and \".\", which may have a DNS name and a slash before it";
+    (!is_key(key)).then(|| FieldError::invalid(path, key, why))
+}
+
+/// The value of a label or taint.
+pub(crate) fn label_value(path: String, value: &str) -> Option<FieldError> {
+    let why = "is not the value of a label: at most 63 letters, digits, \"-\", \"_\" and \".\", with a letter or digit at both ends";
+    (!value.is_empty() && !is_word(value)).then(|| FieldError::invalid(path, value, why))
 }
 
 fn is_key(key: &str) -> bool {

@@ -1,5 +1,7 @@
 //! Versions, and which of Talos and Kubernetes go together.
 
+use crate::seen::Seen;
+use ichor_crds::{TalosMachine, TalosMachineStatus};
 use std::fmt;
 
 /// A release such as v1.14.3: only its major and minor numbers decide anything here.
@@ -62,6 +64,66 @@ impl Minor {
     /// Whether Ichor knows this Talos.
     pub(crate) fn is_known_talos(self) -> bool {
         (OLDEST_TALOS..=NEWEST_TALOS).contains(&self)
+    }
+}
+
+/// The oldest and the newest minor release that runs in a cluster.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Running {
+    pub(crate) oldest: Minor,
+    pub(crate) newest: Minor,
+}
+
+impl Running {
+    /// Of Talos: what `machines` were seen with, or what is `meant` to run while none was seen.
+    pub(crate) fn talos(machines: &[Seen<TalosMachine>], meant: Option<&str>) -> Option<Self> {
+        Self::seen(machines, |status| status.talos_version.as_deref(), meant)
+    }
+
+    /// Of Kubernetes, likewise.
+    pub(crate) fn kubernetes(machines: &[Seen<TalosMachine>], meant: Option<&str>) -> Option<Self> {
+        Self::seen(
+            machines,
+            |status| status.kubernetes_version.as_deref(),
+            meant,
+        )
+    }
+
+    /// Approved machines count. One with an upgrade hold does not: the upgrade leaves it alone.
+    fn seen(
+        machines: &[Seen<TalosMachine>],
+        version: impl Fn(&TalosMachineStatus) -> Option<&str>,
+        meant: Option<&str>,
+    ) -> Option<Self> {
+        let held = |machine: &TalosMachine| {
+            let hold = machine.spec.upgrade_hold.as_ref();
+            hold.is_some_and(|why| !why.is_empty())
+        };
+        let machines = machines.iter();
+        let machines = machines.filter(|machine| machine.is_approved() && !held(machine));
+        let mut minors: Vec<Minor> = machines
+            .filter_map(|machine| Minor::of(version(machine.status.as_ref()?)?))
+            .collect();
+        if minors.is_empty() {
+            minors.extend(meant.and_then(Minor::of));
+        }
+        Some(Self {
+            oldest: *minors.iter().min()?,
+            newest: *minors.iter().max()?,
+        })
+    }
+
+    /// Why an upgrade of `what` to `target` is no single step upwards.
+    pub(crate) fn step(&self, what: &str, target: Minor) -> Option<String> {
+        let Self { oldest, newest } = self;
+        if target < *newest {
+            return Some(format!(
+                "is older than {what} {newest}, which runs: a downgrade below the running minor release is not supported"
+            ));
+        }
+        oldest.skips_to(target).then(|| {
+            format!("leaves out a minor release after {what} {oldest}, which runs: upgrade one minor release at a time")
+        })
     }
 }
 

@@ -16,7 +16,7 @@ const PATH: &str = "spec.secretsBundleRef.name";
 /// The controller reads the bundle with its own rights and makes certificates from it: only for a caller
 /// who may `get` it. Nobody else learns what is in it, or whether it is there.
 pub(super) fn is_the_callers(snapshot: &Snapshot) -> Vec<FieldError> {
-    used_secret(snapshot, PATH, bundle(snapshot))
+    used_secret(snapshot, PATH, bundle(snapshot), BUNDLE_KEY)
 }
 
 pub(super) fn is_sound(snapshot: &Snapshot) -> Vec<FieldError> {

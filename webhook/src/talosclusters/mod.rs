@@ -5,6 +5,7 @@ mod deletion;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod upgrade;
 mod warning;
 
 use crate::common::named;
@@ -27,7 +28,9 @@ impl Judged for TalosCluster {
 
     const RULES: &'static [Rule<Self>] = &[
         shape::secret_name,
+        shape::endpoint,
         shape::versions,
+        upgrade::is_one_step,
         shape::contract,
         shape::addresses,
         shape::what_never_changes,
@@ -35,7 +38,11 @@ impl Judged for TalosCluster {
         bundle::is_sound,
         bundle::is_nobody_elses,
     ];
-    const WARNINGS: &'static [Warning<Self>] = &[warning::contract, warning::abandoned];
+    const WARNINGS: &'static [Warning<Self>] = &[
+        warning::contract,
+        warning::abandoned,
+        upgrade::without_an_operation,
+    ];
 
     fn questions(facts: &Facts<Self>) -> Questions {
         if !facts.is_ichors() {
@@ -49,7 +56,10 @@ impl Judged for TalosCluster {
                 ..Questions::default()
             },
             Change::Delete { .. } => deletion::questions(facts),
-            _ => Questions::default(),
+            _ => Questions {
+                machines: upgrade::selectors(facts),
+                ..Questions::default()
+            },
         }
     }
 

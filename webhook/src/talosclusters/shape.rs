@@ -1,6 +1,6 @@
 //! What the fields of a cluster have to be. What was accepted once is not refused again.
 
-use crate::common::{node_address, reference_name};
+use crate::common::{no_user_info, node_address, one_text, reference_name};
 use crate::field::FieldError;
 use crate::versions::{Minor, NEWEST_TALOS, OLDEST_TALOS};
 use ichor_crds::{TalosCluster, TalosClusterSpec};
@@ -12,6 +12,18 @@ pub(super) fn secret_name(snapshot: &Snapshot) -> Vec<FieldError> {
     reference_name("spec.secretsBundleRef.name", reference)
         .into_iter()
         .collect()
+}
+
+/// A password in a URL is shown by everybody who shows the URL.
+pub(super) fn endpoint(snapshot: &Snapshot) -> Vec<FieldError> {
+    let old = snapshot
+        .facts
+        .change_of_spec()
+        .map(|(_, old)| &old.endpoint);
+    let endpoint = snapshot.facts.spec().map(|spec| &spec.endpoint);
+    let endpoint = endpoint.filter(|endpoint| old != Some(*endpoint));
+    let error = endpoint.and_then(|endpoint| no_user_info("spec.endpoint", endpoint));
+    error.into_iter().collect()
 }
 
 /// Versions that Ichor knows and that go together.
@@ -95,9 +107,16 @@ pub(super) fn addresses(snapshot: &Snapshot) -> Vec<FieldError> {
         .discovery
         .iter()
         .flat_map(|discovery| &discovery.addresses);
+    let path = "spec.discovery.addresses";
     let new = given.filter(|address| !is_known(address));
-    new.filter_map(|address| node_address(snapshot, "spec.discovery.addresses", address))
-        .collect()
+    let errors = new.filter_map(|address| node_address(snapshot, path, address));
+    let mut errors: Vec<_> = errors.collect();
+    let lists = [Some(spec), old].map(|spec| {
+        let discovery = spec.and_then(|spec| spec.discovery.as_ref());
+        discovery.map_or(&[][..], |discovery| &discovery.addresses)
+    });
+    errors.extend(one_text(path, lists));
+    errors
 }
 
 pub(super) fn what_never_changes(snapshot: &Snapshot) -> Vec<FieldError> {

@@ -231,6 +231,15 @@ async fn what_never_changes_stays_and_probed_addresses_can_be_dialled() {
         (&old, probe("10.5.0.7"), ""),
         (
             &old,
+            (
+                "/spec/discovery",
+                json!({"addresses": ["fd00::1", "FD00:0::1", "10.5.0.7"]}),
+            ),
+            "spec.discovery.addresses: Duplicate value: \"FD00:0::1\": is the address of fd00::1, which is in the list",
+        ),
+        (&old, ("/spec/endpoint", json!("https://10.5.0.2:7443")), ""),
+        (
+            &old,
             probe("169.254.169.254"),
             "spec.discovery.addresses: Invalid value: \"169.254.169.254\": is a loopback or link-local address",
         ),
@@ -238,6 +247,92 @@ async fn what_never_changes_stays_and_probed_addresses_can_be_dialled() {
         update(empty(), old, &with(old.clone(), &[change]))
             .await
             .is(want);
+    }
+}
+
+/// An edit is no way around an operation: what runs decides, and without an approved machine nothing does.
+#[tokio::test]
+async fn versions_are_edited_one_step_upwards_from_what_runs() {
+    let running = |approval: &str, talos: &str, kubernetes: &str| {
+        let spec =
+            json!({"approval": approval, "clusterRef": {"name": "lab"}, "identity": {"uuid": "a"}});
+        let mut machine = object("TalosMachine", "a", spec);
+        machine["status"] = json!({"talosVersion": talos, "kubernetesVersion": kubernetes});
+        let mut stub = empty();
+        stub.objects.insert("talosmachines", vec![machine]);
+        stub
+    };
+    let old = stored(&lab(&[]));
+    let talos = |version: &str| with(old.clone(), &[("/spec/talosVersion", json!(version))]);
+    let kubernetes =
+        |version: &str| with(old.clone(), &[("/spec/kubernetesVersion", json!(version))]);
+    let contract = |object: Value| with(object, &[("/spec/versionContract", json!("v1.12"))]);
+    let as_spec = || running("Approved", "v1.13.5", "v1.35.4");
+    for (stub, new, want) in [
+        (as_spec(), talos("v1.13.9"), ""),
+        (as_spec(), talos("v1.14.0"), ""),
+        (
+            as_spec(),
+            contract(talos("v1.12.0")),
+            "spec.talosVersion: Invalid value: \"v1.12.0\": is older than Talos v1.13, which runs: a downgrade below the running minor release is not supported, with a TalosOperation of kind talosUpgrade",
+        ),
+        (
+            as_spec(),
+            kubernetes("v1.34.0"),
+            "spec.kubernetesVersion: Invalid value: \"v1.34.0\": is older than Kubernetes v1.35",
+        ),
+        (
+            running("Approved", "v1.14.0", "v1.35.4"),
+            with(
+                talos("v1.14.0"),
+                &[("/spec/kubernetesVersion", json!("v1.37.0"))],
+            ),
+            "spec.kubernetesVersion: Invalid value: \"v1.37.0\": leaves out a minor release after Kubernetes v1.35, which runs: upgrade one minor release at a time, with a TalosOperation of kind kubernetesUpgrade",
+        ),
+        // The spec follows operations that were two steps.
+        (
+            running("Approved", "v1.14.0", "v1.37.0"),
+            with(
+                talos("v1.14.0"),
+                &[("/spec/kubernetesVersion", json!("v1.37.0"))],
+            ),
+            "",
+        ),
+        (
+            running("Approved", "", ""),
+            kubernetes("v1.34.0"),
+            "is older than Kubernetes v1.35",
+        ),
+        (running("Pending", "", ""), kubernetes("v1.34.0"), ""),
+        (empty(), contract(talos("v1.12.0")), ""),
+    ] {
+        update(stub, &old, &new).await.is(want);
+    }
+    update(as_spec(), &old, &talos("v1.14.0"))
+        .await
+        .warns("spec.talosVersion is now \"v1.14.0\" and machines run v1.13: the edit upgrades none of them in order; a TalosOperation of kind talosUpgrade does");
+    update(as_spec(), &old, &talos("v1.13.9")).await.warns("");
+}
+
+/// DESIGN principle 6: a sentinel comes back nowhere.
+#[tokio::test]
+async fn a_password_in_the_endpoint_is_refused_and_not_repeated() {
+    for endpoint in [
+        "https://admin:s3ntinel@10.5.0.2:6443",
+        "https://s3ntinel@10.5.0.2:6443",
+        "https://admin:s3nt/inel@10.5.0.2:6443",
+    ] {
+        let given = lab(&[("/spec/endpoint", json!(endpoint))]);
+        let said = create(empty(), &given).await;
+        said.is("spec.endpoint: Forbidden: a URL with \"@\" may hold a user name and a password");
+        assert!(!said.message.contains("s3nt") && !said.audit.to_string().contains("s3nt"));
+        // One that is stored so may change elsewhere.
+        let old = stored(&given);
+        let other = with(
+            old.clone(),
+            &[("/spec/installImage", json!("example.com/i"))],
+        );
+        update(empty(), &old, &other).await.is("");
     }
 }
 

@@ -57,7 +57,11 @@ impl Judged for TalosEtcdBackup {
         let s3 = destination
             .s3
             .as_ref()
-            .map(|s3| format!("{}/{}", s3.endpoint, s3.bucket));
+            // What is refused for its password is not written down either.
+            .map(|s3| match s3.endpoint.rsplit_once('@') {
+                Some((_, host)) => format!("{host}/{}", s3.bucket),
+                None => format!("{}/{}", s3.endpoint, s3.bucket),
+            });
         let volume = destination
             .volume
             .as_ref()

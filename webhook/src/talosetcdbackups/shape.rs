@@ -1,9 +1,10 @@
 //! What the other fields of a backup have to be.
 
-use crate::common::{fixed_cluster, named, node_address, reference_name, seconds, used_secret};
+use crate::common::{
+    fixed_cluster, named, no_user_info, node_address, reference_name, seconds, used_secret,
+};
 use crate::field::FieldError;
-use crate::findings::known;
-use ichor_crds::{BACKUP_NOW, TalosEtcdBackup, TalosEtcdBackupSpec};
+use ichor_crds::{BACKUP_NOW, S3_KEYS, TalosEtcdBackup, TalosEtcdBackupSpec};
 
 type Snapshot = crate::request::Snapshot<TalosEtcdBackup>;
 
@@ -68,6 +69,10 @@ pub(super) fn destination(snapshot: &Snapshot) -> Vec<FieldError> {
         return errors;
     };
     let path = "spec.destination.s3.endpoint";
+    if let Some(error) = no_user_info(path, &s3.endpoint) {
+        errors.push(error);
+        return errors;
+    }
     let uri = s3.endpoint.parse::<http::Uri>().ok();
     let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
     let host = host.trim_matches(['[', ']']);
@@ -88,14 +93,8 @@ pub(super) fn destination(snapshot: &Snapshot) -> Vec<FieldError> {
 pub(super) fn credentials(snapshot: &Snapshot) -> Vec<FieldError> {
     let path = "spec.destination.s3.credentialsSecretRef.name";
     let name = snapshot.facts.spec().and_then(secret);
-    if let (Some(name), Some(None)) = (&name, known(&snapshot.findings.secret_type)) {
-        let namespace = &snapshot.facts.namespace;
-        let why = format!(
-            "no Secret of that name in namespace {namespace}; create it with the keys accessKeyID and secretAccessKey"
-        );
-        return vec![FieldError::not_found(path, name, why)];
-    }
-    used_secret(snapshot, path, name)
+    let keys = format!("the keys {}", S3_KEYS.join(" and "));
+    used_secret(snapshot, path, name, &keys)
 }
 
 /// The Secret that the destination needs.

@@ -31,6 +31,26 @@ fn stored(changes: &[(&str, Value)]) -> Value {
     with(with(backup(&[]), &[("/metadata/annotations", by)]), changes)
 }
 
+/// DESIGN principle 6: a sentinel comes back nowhere.
+#[tokio::test]
+async fn a_password_in_the_endpoint_is_refused_and_not_repeated() {
+    for endpoint in [
+        "https://key:s3ntinel@s3.example.com",
+        "https://key:s3nt/inel@s3.example.com",
+        "http://s3ntinel@169.254.169.254",
+    ] {
+        let given = backup(&[("/spec/destination/s3/endpoint", json!(endpoint))]);
+        let said = create(stub(), &given).await;
+        said.is("spec.destination.s3.endpoint: Forbidden: a URL with \"@\" may hold a user name and a password");
+        assert!(!said.message.contains("s3nt") && !said.audit.to_string().contains("s3nt"));
+        assert!(
+            said.audit["destination"]
+                .as_str()
+                .is_some_and(|it| it.ends_with("/backups"))
+        );
+    }
+}
+
 #[tokio::test]
 async fn fields_are_what_they_should_be() {
     let recipients = |text: &str| json!({"recipients": [text]});

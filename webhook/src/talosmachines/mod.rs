@@ -34,6 +34,8 @@ impl Judged for TalosMachine {
 
     const RULES: &'static [Rule<Self>] = &[
         shape::endpoint,
+        shape::addresses,
+        shape::labels_and_taints,
         shape::cluster_name,
         shape::what_approval_needs,
         shape::what_never_changes,
@@ -74,7 +76,7 @@ impl Judged for TalosMachine {
         deletion::keeps(snapshot)
     }
 
-    /// One text for a UUID and for an address.
+    /// One text for a UUID, an address and a MAC.
     fn fill(snapshot: &Snapshot<Self>) -> Vec<(&'static str, Value)> {
         let Some(spec) = snapshot.facts.spec() else {
             return Vec::new();
@@ -86,7 +88,16 @@ impl Judged for TalosMachine {
             .endpoint
             .as_deref()
             .and_then(|text| canonical_address(text, stored));
-        let texts = [("/identity/uuid", uuid), ("/endpoint", endpoint)];
+        let network = spec.network.as_ref();
+        let interface = network.and_then(|network| network.interface.as_ref());
+        let texts = [
+            ("/identity/uuid", uuid),
+            ("/endpoint", endpoint),
+            (
+                "/network/interface",
+                interface.map(|mac| mac.to_ascii_lowercase()),
+            ),
+        ];
         let texts = texts
             .into_iter()
             .filter_map(|(path, text)| Some((path, Value::String(text?))));

@@ -1,8 +1,9 @@
 //! What the fields of a machine have to be.
 
 use super::{approves, is_approved, is_configured};
-use crate::common::{node_address, reference_name};
+use crate::common::{node_address, one_text, reference_name};
 use crate::field::FieldError;
+use crate::target::{label_key, label_value};
 use ichor_crds::{TalosMachine, TalosMachineSpec};
 
 type Snapshot = crate::request::Snapshot<TalosMachine>;
@@ -17,6 +18,42 @@ pub(super) fn endpoint(snapshot: &Snapshot) -> Vec<FieldError> {
     let changed = endpoint.filter(|endpoint| old != Some(endpoint));
     let error = changed.and_then(|text| node_address(snapshot, "spec.endpoint", text));
     error.into_iter().collect()
+}
+
+/// Static addresses, each once.
+pub(super) fn addresses(snapshot: &Snapshot) -> Vec<FieldError> {
+    let facts = &snapshot.facts;
+    let old = facts.change_of_spec().map(|(_, old)| old);
+    let lists = [facts.spec(), old].map(|spec| {
+        let network = spec.and_then(|spec| spec.network.as_ref());
+        network.map_or(&[][..], |network| &network.addresses)
+    });
+    one_text("spec.network.addresses", lists).collect()
+}
+
+/// Labels and taints that a Kubernetes Node can have. One that was accepted once is not refused again.
+pub(super) fn labels_and_taints(snapshot: &Snapshot) -> Vec<FieldError> {
+    let facts = &snapshot.facts;
+    let Some(spec) = facts.spec() else {
+        return Vec::new();
+    };
+    let old = facts.change_of_spec().map(|(_, old)| old);
+    let mut errors = Vec::new();
+    for (key, value) in &spec.labels {
+        if old.and_then(|old| old.labels.get(key)) != Some(value) {
+            errors.extend(label_key("spec.labels".to_owned(), key));
+            errors.extend(label_value(format!("spec.labels[{key}]"), value));
+        }
+    }
+    for (number, taint) in spec.taints.iter().enumerate() {
+        if !old.is_some_and(|old| old.taints.contains(taint)) {
+            let path = format!("spec.taints[{number}]");
+            errors.extend(label_key(format!("{path}.key"), &taint.key));
+            let value = taint.value.as_deref().unwrap_or_default();
+            errors.extend(label_value(format!("{path}.value"), value));
+        }
+    }
+    errors
 }
 
 pub(super) fn cluster_name(snapshot: &Snapshot) -> Vec<FieldError> {

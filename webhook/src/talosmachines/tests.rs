@@ -535,6 +535,23 @@ async fn texts_are_canonical_and_addresses_can_be_dialled() {
     said.is("");
     assert_eq!(said.object["spec"]["identity"]["uuid"], UUID);
     assert_eq!(said.object["spec"]["endpoint"], "fc00:22::2");
+    let links = with(
+        pending(),
+        &[("/spec/network", json!({"interface": "02:00:00:00:00:0A"}))],
+    );
+    let said = update(Stub::default(), &pending(), &links).await;
+    assert_eq!(
+        said.object["spec"]["network"]["interface"],
+        "02:00:00:00:00:0a"
+    );
+    let twice = json!({"addressing": "static", "addresses": ["fc00::2/64", "FC00:0::2/64"]});
+    update(
+        Stub::default(),
+        &pending(),
+        &with(pending(), &[("/spec/network", twice)]),
+    )
+    .await
+    .is("spec.network.addresses: Duplicate value: \"fc00::2/64\": is the address of FC00:0::2/64");
     for (endpoint, want) in [
         ("10.5.0.8", ""),
         (
@@ -550,6 +567,42 @@ async fn texts_are_canonical_and_addresses_can_be_dialled() {
     update(Stub::default(), &pending(), &lost)
         .await
         .is("spec.clusterRef.name: Not found: \"prd\"");
+}
+
+#[tokio::test]
+async fn labels_and_taints_are_ones_that_a_node_can_have() {
+    let label = |key: &str, value: &str| ("/spec/labels", json!({key: value}));
+    let taint = |key: &str, value: &str| {
+        let taint = json!([{"key": key, "value": value, "effect": "NoSchedule"}]);
+        ("/spec/taints", taint)
+    };
+    for (change, want) in [
+        (label("example.com/rack", "b_1"), ""),
+        (label("rack", ""), ""),
+        (
+            label("a b", "x"),
+            "spec.labels: Invalid value: \"a b\": is not the key of a label",
+        ),
+        (
+            label("rack", "b 1"),
+            "spec.labels[rack]: Invalid value: \"b 1\": is not the value of a label",
+        ),
+        (taint("example.com/gpu", ""), ""),
+        (
+            taint("-", "x"),
+            "spec.taints[0].key: Invalid value: \"-\": is not the key of a label",
+        ),
+        (
+            taint("gpu", "a/b"),
+            "spec.taints[0].value: Invalid value: \"a/b\": is not the value of a label",
+        ),
+    ] {
+        let machine = with(pending(), &[change]);
+        update(Stub::default(), &pending(), &machine).await.is(want);
+        // What is stored so may change elsewhere.
+        let other = with(machine.clone(), &[("/spec/upgradeHold", json!("disk"))]);
+        update(Stub::default(), &machine, &other).await.is("");
+    }
 }
 
 #[tokio::test]

@@ -10,13 +10,15 @@ mod tests;
 mod upgrade;
 mod warning;
 
+use crate::candidates::Called;
 use crate::common::{self, cluster_exists, named};
 use crate::findings::{Questions, Verb};
 use crate::handler::Paths;
 use crate::ports::Selector;
 use crate::request::{Change, Facts, Judged, Rule, Snapshot, Warning};
 use ichor_crds::{
-    OperationKind, TalosMachine, TalosOperation, TalosOperationSpec, TalosOperationStatus,
+    NodeOperation, OperationKind, SystemUuid, TalosMachine, TalosOperation, TalosOperationSpec,
+    TalosOperationStatus,
 };
 use serde_json::Value;
 
@@ -62,17 +64,14 @@ impl Judged for TalosOperation {
         let cluster = named(Some(&spec.cluster_ref));
         let of_cluster = |name: &String| Selector::Field("spec.clusterRef.name", name.clone());
         let restore = spec.etcd_restore.as_ref();
-        let needs_machines = !matches!(
-            spec.kind,
-            OperationKind::Shutdown | OperationKind::EtcdRestore | OperationKind::CiliumUpgrade
-        );
+        let called = |node: &NodeOperation| {
+            let (cluster, name) = (cluster.clone()?, node.name.clone());
+            Some(Called { cluster, name })
+        };
         Questions {
             verb: verb(spec),
-            machines: cluster
-                .iter()
-                .filter(|_| needs_machines)
-                .map(of_cluster)
-                .collect(),
+            machines: machines(spec),
+            called: spec.node.as_ref().and_then(called),
             operations: cluster.iter().map(of_cluster).collect(),
             backup: restore.and_then(|restore| named(Some(&restore.backup_ref))),
             used_secret: restore.and_then(|restore| named(restore.identity_secret_ref.as_ref())),
@@ -83,19 +82,18 @@ impl Judged for TalosOperation {
 
     /// Only a one-machine operation that is created: what its name stands for.
     fn filling(facts: &Facts<Self>) -> Questions {
-        let asked = Self::questions(facts);
-        let is_node = facts.spec().is_some_and(|spec| spec.node.is_some());
         Questions {
-            machines: if is_node { asked.machines } else { Vec::new() },
+            called: Self::questions(facts).called,
             ..Questions::default()
         }
     }
 
     fn fill(snapshot: &Snapshot<Self>) -> Vec<(&'static str, Value)> {
-        let machine = node::filled(snapshot);
-        machine
-            .map(|name| ("/node/machine", Value::String(name)))
-            .into_iter()
+        let machine = node::filled(snapshot).map(|name| ("/node/machine", name));
+        let replaced = snapshot.facts.spec().map(replacement_texts);
+        let texts = machine.into_iter().chain(replaced.into_iter().flatten());
+        texts
+            .map(|(path, text)| (path, Value::String(text)))
             .collect()
     }
 
@@ -122,6 +120,36 @@ impl Judged for TalosOperation {
         }
         audit
     }
+}
+
+/// The machines of a replacement as they are named: UUIDs in lower case.
+fn replacement_texts(spec: &TalosOperationSpec) -> Vec<(&'static str, String)> {
+    let Some(block) = &spec.replace_control_plane else {
+        return Vec::new();
+    };
+    let texts = [
+        ("/replaceControlPlane/machine", &block.machine),
+        ("/replaceControlPlane/replacement", &block.replacement),
+        ("/replaceControlPlane/confirm", &block.confirm),
+    ];
+    let canonical = |text: &str| Some(text.parse::<SystemUuid>().ok()?.to_string());
+    let texts = texts.into_iter();
+    texts
+        .filter_map(|(path, text)| Some((path, canonical(text)?)))
+        .collect()
+}
+
+/// The machines that matter: what runs in the cluster that is upgraded, and the two control planes of a replacement.
+fn machines(spec: &TalosOperationSpec) -> Vec<Selector> {
+    if let Some(block) = &spec.replace_control_plane {
+        let names = [&block.machine, &block.replacement].into_iter();
+        let names = names.filter(|name| common::is_object_name(name));
+        return names.map(Selector::name).collect();
+    }
+    let upgrades = spec.talos_upgrade.is_some() || spec.kubernetes_upgrade.is_some();
+    let cluster = named(Some(&spec.cluster_ref)).filter(|_| upgrades);
+    let of_cluster = |name| Selector::Field("spec.clusterRef.name", name);
+    cluster.map(of_cluster).into_iter().collect()
 }
 
 /// "`reset`, `remove` and `etcdRestore` need verb `wipe` on `talosmachines`" (DESIGN section 4), and so

@@ -5,7 +5,7 @@ use crate::field::FieldError;
 use crate::findings::{found, known};
 use crate::request::Change;
 use crate::seen::Seen;
-use ichor_crds::{MachineRole, TalosMachine, TalosOperation};
+use ichor_crds::{AGE_IDENTITY_KEY, MachineRole, TalosMachine, TalosOperation};
 
 type Snapshot = crate::request::Snapshot<TalosOperation>;
 
@@ -17,7 +17,7 @@ pub(super) fn control_planes(snapshot: &Snapshot) -> Vec<FieldError> {
     let Some(block) = spec
         .replace_control_plane
         .as_ref()
-        .filter(|_| known(&snapshot.findings.machines).is_some())
+        .filter(|_| !matches!(snapshot.findings.machines, Some(Err(_))))
     else {
         return Vec::new();
     };
@@ -29,7 +29,10 @@ pub(super) fn control_planes(snapshot: &Snapshot) -> Vec<FieldError> {
     ]
     .into_iter()
     .filter_map(|(path, name)| {
-        let is_named = |machine: &&Seen<TalosMachine>| machine.metadata.name.as_ref() == Some(name);
+        let is_named = |machine: &&Seen<TalosMachine>| {
+            machine.metadata.name.as_ref() == Some(name)
+                && machine.spec.cluster_ref.as_ref() == Some(&spec.cluster_ref)
+        };
         match machines.iter().find(is_named) {
             None => {
                 let why = format!("no TalosMachine of that name belongs to cluster {cluster}");
@@ -63,12 +66,14 @@ pub(super) fn backup(snapshot: &Snapshot) -> Vec<FieldError> {
     )]
 }
 
-/// The identity that opens the snapshot is the caller's to use: no confused deputy.
+/// The identity that opens the snapshot is there and the caller's to use: no confused deputy.
 pub(super) fn identity(snapshot: &Snapshot) -> Vec<FieldError> {
     let restore = snapshot
         .facts
         .spec()
         .and_then(|spec| spec.etcd_restore.as_ref());
     let name = restore.and_then(|restore| named(restore.identity_secret_ref.as_ref()));
-    used_secret(snapshot, "spec.etcdRestore.identitySecretRef.name", name)
+    let path = "spec.etcdRestore.identitySecretRef.name";
+    let keys = format!("the key {AGE_IDENTITY_KEY}");
+    used_secret(snapshot, path, name, &keys)
 }

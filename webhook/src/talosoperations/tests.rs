@@ -450,8 +450,30 @@ async fn what_an_operation_names_is_there() {
                 get_secret: Ok(Access::Denied),
                 ..Stub::default()
             },
-            secret,
+            secret.clone(),
             "user \"alice\" may not get Secret \"age\" in namespace ichor-system",
+        ),
+        (
+            stub_with_backup(&[]),
+            secret.clone(),
+            "spec.etcdRestore.identitySecretRef.name: Not found: \"age\": no Secret of that name in namespace ichor-system; create it with the key identity",
+        ),
+        (stub_with_backup(&["age"]), secret, ""),
+        (
+            two(),
+            replace(&UUID.to_uppercase(), &OTHER.to_uppercase()),
+            "",
+        ),
+        (
+            stub(vec![
+                machine(UUID, "cp-1", "10.5.0.2"),
+                with(
+                    machine(OTHER, "cp-2", "10.5.0.3"),
+                    &[("/spec/clusterRef/name", json!("test"))],
+                ),
+            ]),
+            replace(UUID, OTHER),
+            "spec.replaceControlPlane.replacement: Not found",
         ),
         (
             Stub::default(),
@@ -466,6 +488,82 @@ async fn what_an_operation_names_is_there() {
     ] {
         create(stub, &operation).await.is(want);
     }
+}
+
+/// Backup `nightly`, and Secrets of these names.
+fn stub_with_backup(secrets: &[&str]) -> Stub {
+    let mut stub = Stub::default();
+    let backup = object(
+        "TalosEtcdBackup",
+        "nightly",
+        json!({"clusterRef": {"name": "prod"}, "schedule": "0 3 * * *", "destination": {}}),
+    );
+    stub.objects.insert("talosetcdbackups", vec![backup]);
+    let secrets = secrets
+        .iter()
+        .map(|name| ((*name).to_owned(), "Opaque".to_owned()));
+    stub.secrets = secrets.collect();
+    stub
+}
+
+/// A Node that no machine's status names is told by its system UUID, in either byte order, in the cluster that Ichor runs
+/// in; an address is also one that a machine's link has.
+#[tokio::test]
+async fn record_0095_a_node_that_nobody_recorded_and_an_address_of_a_list() {
+    let there = |told: &str, access: &str| {
+        let network = json!({"addressing": "static", "addresses": ["FC00:22::7/64"]});
+        let mut stub = stub(vec![
+            machine(UUID, "cp-1", "10.5.0.2"),
+            with(
+                machine(OTHER, "cp-2", "10.5.0.3"),
+                &[("/spec/network", network)],
+            ),
+        ]);
+        let cluster = with(
+            crate::stub::cluster("prod"),
+            &[("/spec/kubernetesAccess", json!(access))],
+        );
+        stub.objects.insert("talosclusters", vec![cluster]);
+        stub.nodes = [("worker-a".to_owned(), told.to_owned())].into();
+        stub
+    };
+    let none = "spec.node.name: Not found: \"worker-a\"";
+    for (told, access, name, want) in [
+        (UUID, "self", "worker-a", Ok(UUID)),
+        (
+            "44454C4C-4200-1035-8052-B4C04F463133",
+            "self",
+            "worker-a",
+            Ok(UUID),
+        ),
+        (UUID, "bundle", "worker-a", Err(none)),
+        (
+            "00000000-0000-0000-0000-000000000000",
+            "self",
+            "worker-a",
+            Err(none),
+        ),
+        ("junk", "self", "worker-a", Err(none)),
+        (UUID, "self", "fc00:22:0::7", Ok(OTHER)),
+        (UUID, "self", "fc00:22::8", Err("spec.node.name: Not found")),
+    ] {
+        let said = create(there(told, access), &node("reboot", name)).await;
+        match want {
+            Ok(uuid) => {
+                said.is("");
+                assert_eq!(said.object["spec"]["node"]["machine"], uuid);
+            }
+            Err(want) => said.is(want),
+        }
+    }
+    // A machine that cannot be read as a whole is named, and not worked on.
+    let broken = with(
+        machine(UUID, "cp-1", "10.5.0.2"),
+        &[("/spec/role", json!("witness"))],
+    );
+    create(stub(vec![broken]), &node("reboot", "cp-1")).await.is(
+        "is stored in a form that this version of Ichor cannot read and counts as approved: upgrade Ichor",
+    );
 }
 
 fn operation_of(cluster: &str) -> Value {

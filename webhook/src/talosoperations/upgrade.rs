@@ -5,16 +5,10 @@ use crate::field::FieldError;
 use crate::findings::{found, known};
 use crate::ports::ClusterLookup;
 use crate::request::Change;
-use crate::versions::{Minor, NEWEST_TALOS, OLDEST_TALOS};
-use ichor_crds::{CniProvider, TalosCluster, TalosMachine, TalosOperation, TalosOperationSpec};
+use crate::versions::{Minor, NEWEST_TALOS, OLDEST_TALOS, Running};
+use ichor_crds::{CniProvider, TalosCluster, TalosOperation, TalosOperationSpec};
 
 type Snapshot = crate::request::Snapshot<TalosOperation>;
-
-/// The oldest and the newest minor release that runs somewhere.
-struct Running {
-    oldest: Minor,
-    newest: Minor,
-}
 
 pub(super) fn talos(snapshot: &Snapshot) -> Vec<FieldError> {
     let path = "spec.talosUpgrade.version";
@@ -36,7 +30,7 @@ pub(super) fn talos(snapshot: &Snapshot) -> Vec<FieldError> {
         )));
     }
     if let Some(running) = running_talos(snapshot, cluster) {
-        errors.extend(step("Talos", target, &running).map(refuse));
+        errors.extend(running.step("Talos", target).map(refuse));
     }
     let kubernetes = running_kubernetes(snapshot, cluster);
     let unfit = kubernetes
@@ -74,7 +68,7 @@ pub(super) fn kubernetes(snapshot: &Snapshot) -> Vec<FieldError> {
     };
     let mut errors = Vec::new();
     if let Some(running) = running_kubernetes(snapshot, cluster) {
-        errors.extend(step("Kubernetes", target, &running).map(refuse));
+        errors.extend(running.step("Kubernetes", target).map(refuse));
     }
     let talos = running_talos(snapshot, cluster);
     let all = talos
@@ -120,30 +114,14 @@ pub(super) fn cilium(snapshot: &Snapshot) -> Vec<FieldError> {
     let Some(at) = installed.and_then(Minor::of) else {
         return Vec::new();
     };
-    let why = step(
-        "Cilium",
-        target,
-        &Running {
-            oldest: at,
-            newest: at,
-        },
-    );
+    let running = Running {
+        oldest: at,
+        newest: at,
+    };
+    let why = running.step("Cilium", target);
     why.map(|why| FieldError::invalid(path, version, why))
         .into_iter()
         .collect()
-}
-
-/// Why an upgrade of `what` to `target` is no single step upwards.
-fn step(what: &str, target: Minor, running: &Running) -> Option<String> {
-    let Running { oldest, newest } = running;
-    if target < *newest {
-        return Some(format!(
-            "is older than {what} {newest}, which runs: a downgrade below the running minor release is not supported"
-        ));
-    }
-    oldest.skips_to(target).then(|| {
-        format!("leaves out a minor release after {what} {oldest}, which runs: upgrade one minor release at a time")
-    })
 }
 
 /// The spec of an operation that is created, and its cluster where it was found.
@@ -159,47 +137,11 @@ fn created(snapshot: &Snapshot) -> Option<(&TalosOperationSpec, Option<&TalosClu
 }
 
 fn running_talos(snapshot: &Snapshot, cluster: Option<&TalosCluster>) -> Option<Running> {
-    let seen = |machine: &TalosMachine| machine.status.as_ref()?.talos_version.clone();
-    running(
-        snapshot,
-        seen,
-        cluster.map(|cluster| cluster.spec.talos_version.as_str()),
-    )
+    let meant = cluster.map(|cluster| cluster.spec.talos_version.as_str());
+    Running::talos(found(&snapshot.findings.machines), meant)
 }
 
 fn running_kubernetes(snapshot: &Snapshot, cluster: Option<&TalosCluster>) -> Option<Running> {
-    let seen = |machine: &TalosMachine| machine.status.as_ref()?.kubernetes_version.clone();
-    running(
-        snapshot,
-        seen,
-        cluster.map(|cluster| cluster.spec.kubernetes_version.as_str()),
-    )
-}
-
-/// What the approved machines were seen with; what the cluster should run while none was seen. A machine
-/// with an upgrade hold does not count: the upgrade leaves it alone.
-fn running(
-    snapshot: &Snapshot,
-    seen: impl Fn(&TalosMachine) -> Option<String>,
-    meant: Option<&str>,
-) -> Option<Running> {
-    let held = |machine: &TalosMachine| {
-        machine
-            .spec
-            .upgrade_hold
-            .as_ref()
-            .is_some_and(|why| !why.is_empty())
-    };
-    let machines = found(&snapshot.findings.machines).iter();
-    let machines = machines.filter(|machine| machine.is_approved() && !held(machine));
-    let mut minors: Vec<Minor> = machines
-        .filter_map(|machine| Minor::of(&seen(machine)?))
-        .collect();
-    if minors.is_empty() {
-        minors.extend(meant.and_then(Minor::of));
-    }
-    Some(Running {
-        oldest: *minors.iter().min()?,
-        newest: *minors.iter().max()?,
-    })
+    let meant = cluster.map(|cluster| cluster.spec.kubernetes_version.as_str());
+    Running::kubernetes(found(&snapshot.findings.machines), meant)
 }

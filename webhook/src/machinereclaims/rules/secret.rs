@@ -31,7 +31,7 @@ pub(crate) fn is_the_callers(snapshot: &Snapshot<MachineReclaim>) -> Vec<FieldEr
                 "the Secret has type {kind:?}, and only type {TALOSCONFIG_SECRET_TYPE} is used as a talosconfig; make one: {create}"
             ),
         ),
-        _ => return used_secret(snapshot, path, Some(name)),
+        _ => return used_secret(snapshot, path, Some(name), ""),
     };
     vec![error]
 }
