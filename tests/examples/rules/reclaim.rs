@@ -1,4 +1,4 @@
-//! The rules of a MachineReclaim (record 0136). `tests/conformance.rs` asks for them by every way of writing.
+//! The rules of a MachineReclaim (record 0136). `tests/conformance` asks for them by every way of writing.
 
 use super::case::{Case, rule};
 use serde_json::{Value, json};
