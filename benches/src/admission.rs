@@ -1,9 +1,10 @@
 //! Admission on one core: Ichor's webhook beside a handler that does nothing and the same rules in Go, with
 //! interleaved runs.
 
+use crate::connect::HOST;
 use crate::cores::Cores;
 use crate::figures::{median, per_second};
-use crate::load::{Answered, HOST};
+use crate::load::Answered;
 use crate::process::{Memory, Server};
 use anyhow::{Context, Result, ensure};
 use ichor_ground::controller::free_address;
@@ -12,8 +13,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Length of one measurement.
-const MILLIS: u64 = 1200;
+/// What the servers are called in the report.
+pub const ICHOR: &str = "Ichor";
+/// The peer's.
+pub const PEER: &str = "controller-runtime (Go)";
 
 /// What all measurements of admission share.
 pub struct Ground {
@@ -62,7 +65,7 @@ impl Ground {
         if let Some(kubeconfig) = kubeconfig {
             command.arg("--kubeconfig").arg(kubeconfig);
         }
-        Server::start("Ichor", command).await
+        Server::start(ICHOR, command).await
     }
 
     /// The peer in Go, likewise.
@@ -76,7 +79,7 @@ impl Ground {
         };
         // It tells of its start; what it says when it fails is what its line of readiness is missed for.
         command.stderr(std::process::Stdio::null());
-        Server::start("controller-runtime (Go)", command).await
+        Server::start(PEER, command).await
     }
 
     fn serve(&self) -> tokio::process::Command {
@@ -95,30 +98,72 @@ impl Ground {
         command
     }
 
-    /// One measurement of `server`: at `rate` reviews a second, or at its peak.
-    pub async fn measure(&self, server: &Server, path: &str, rate: Option<f64>) -> Result<Run> {
+    /// This program as a client of `server`, on the core of the load.
+    pub fn client(&self, part: &str, server: &Server) -> tokio::process::Command {
         let mut command = self.cores.load(&self.bench);
-        command.arg("load").arg("--path").arg(path);
-        command.arg("--addr").arg(server.addr.to_string());
+        command.arg(part).arg("--addr").arg(server.addr.to_string());
         command.arg("--ca").arg(self.folder.path().join("ca.crt"));
-        command.arg("--millis").arg(MILLIS.to_string());
-        if let Some(rate) = rate {
-            command.arg("--rate").arg(rate.to_string());
-        }
-        let before = server.cpu()?;
-        let output = command.output().await.context("start the load")?;
+        command
+    }
+
+    /// What a client of `server` prints.
+    pub async fn output(
+        &self,
+        client: &mut tokio::process::Command,
+        server: &Server,
+    ) -> Result<Vec<u8>> {
+        let output = client.output().await.context("start the load")?;
         ensure!(
             output.status.success(),
             "the load on {} failed: {}",
             server.name,
             String::from_utf8_lossy(&output.stderr)
         );
-        let answered: Answered = serde_json::from_slice(&output.stdout)?;
+        Ok(output.stdout)
+    }
+
+    /// One measurement of `server`.
+    async fn measure(&self, server: &Server, load: &Load, series: &Series) -> Result<Run> {
+        let mut command = self.client("load", server);
+        for path in &load.paths {
+            command.arg("--path").arg(path);
+        }
+        command.arg("--millis").arg(load.millis.to_string());
+        command.arg("--streams").arg(load.streams.to_string());
+        command.arg("--slow").arg(series.slow.to_string());
+        if let Some(rate) = series.rate {
+            command.arg("--rate").arg(rate.to_string());
+        }
+        let before = server.cpu()?;
+        let output = self.output(&mut command, server).await?;
+        let answered: Answered = serde_json::from_slice(&output)?;
         let cpu = server.cpu()?.saturating_sub(before);
         Ok(Run {
             per_core: per_second(answered.total, cpu),
             answered,
         })
+    }
+}
+
+/// What is sent, and for how long.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Paths of webhooks, whose reviews take turns.
+    pub paths: Vec<String>,
+    /// Length of one measurement.
+    pub millis: u64,
+    /// Reviews under way on each of the eight connections at the peak.
+    pub streams: usize,
+}
+
+impl Load {
+    /// What finds the peak and the tail of one webhook.
+    pub fn of(path: &str) -> Self {
+        Self {
+            paths: vec![path.to_owned()],
+            millis: 1200,
+            streams: 4,
+        }
     }
 }
 
@@ -138,6 +183,8 @@ pub struct Series {
     pub name: &'static str,
     /// The rate asked for; at its peak without.
     pub rate: Option<f64>,
+    /// Slow clients that hold connections meanwhile.
+    pub slow: usize,
     /// The runs.
     pub runs: Vec<Run>,
 }
@@ -171,61 +218,78 @@ pub struct Measured {
     pub memory: Vec<(&'static str, Memory)>,
 }
 
-/// Measures `servers` at `path` in interleaved rounds: each at its peak, and at half of the peaks of those named in
-/// `halves` where that is within its reach.
+/// Measures `servers` in interleaved rounds: each at its peak, and then at half of the peaks of those named in `halves`
+/// where that is within its reach.
 pub async fn interleaved(
     ground: &Ground,
     servers: &[Server],
-    path: &str,
+    load: &Load,
     halves: &[&str],
 ) -> Result<Measured> {
-    let peaks = peaks(ground, servers, path).await?;
-    let mut series: Vec<(&Server, Series)> = servers
+    let mut series: Vec<Series> = servers
         .iter()
-        .map(|server| (server, Series::new(server, None)))
+        .map(|server| Series::peak(server.name))
         .collect();
+    // Warms everything up, and counts for nothing.
+    rounds(ground, 1, servers, load, &mut series).await?;
+    series.iter_mut().for_each(|series| series.runs.clear());
+    rounds(ground, ground.rounds, servers, load, &mut series).await?;
+    let mut rated = Vec::new();
     for half in halves {
-        let of = servers.iter().position(|server| server.name == *half);
-        let rate = (peaks[of.with_context(|| format!("no server {half}"))?] / 2.0).round();
-        for (server, peak) in servers.iter().zip(&peaks) {
-            if rate < peak * 0.75 {
-                series.push((server, Series::new(server, Some(rate))));
-            }
-        }
+        let of = series.iter().find(|series| series.name == *half);
+        let rate = (of.with_context(|| format!("no server {half}"))?.rate() / 2.0).round();
+        let within = series.iter().filter(|one| rate < one.rate() * 0.75);
+        rated.extend(within.map(|one| Series::at(one.name, rate, 0)));
     }
-    for _ in 0..ground.rounds {
-        for (server, series) in &mut series {
-            let run = ground.measure(server, path, series.rate).await?;
-            series.runs.push(run);
-        }
-    }
+    rounds(ground, ground.rounds, servers, load, &mut rated).await?;
+    series.append(&mut rated);
     let mut memory = Vec::new();
     for server in servers {
         memory.push((server.name, server.memory()?));
     }
-    Ok(Measured {
-        series: series.into_iter().map(|(_, series)| series).collect(),
-        memory,
-    })
+    Ok(Measured { series, memory })
 }
 
-/// Peaks that nothing but the rates depends on; finding them warms everything up.
-async fn peaks(ground: &Ground, servers: &[Server], path: &str) -> Result<Vec<f64>> {
-    let mut rates = vec![Vec::new(); servers.len()];
-    for _ in 0..ground.rounds.min(3) {
-        for (server, rates) in servers.iter().zip(&mut rates) {
-            rates.push(ground.measure(server, path, None).await?.answered.rate);
+/// Adds `rounds` runs to each of the series, which take turns.
+pub async fn rounds(
+    ground: &Ground,
+    rounds: usize,
+    servers: &[Server],
+    load: &Load,
+    series: &mut [Series],
+) -> Result<()> {
+    for _ in 0..rounds {
+        for one in series.iter_mut() {
+            let server = servers.iter().find(|server| server.name == one.name);
+            let server = server.with_context(|| format!("no server {}", one.name))?;
+            one.runs.push(ground.measure(server, load, one).await?);
         }
     }
-    Ok(rates.into_iter().map(median).collect())
+    Ok(())
 }
 
 impl Series {
-    fn new(server: &Server, rate: Option<f64>) -> Self {
+    /// A server at its peak.
+    pub fn peak(name: &'static str) -> Self {
         Self {
-            name: server.name,
-            rate,
+            name,
+            rate: None,
+            slow: 0,
             runs: Vec::new(),
         }
+    }
+
+    /// A server at a rate, with slow clients beside.
+    pub fn at(name: &'static str, rate: f64, slow: usize) -> Self {
+        Self {
+            rate: Some(rate),
+            slow,
+            ..Self::peak(name)
+        }
+    }
+
+    /// Median of the answers a second.
+    pub fn rate(&self) -> f64 {
+        self.median(|run| run.answered.rate)
     }
 }

@@ -4,49 +4,43 @@
 //! peak. With a rate it is an open loop: reviews leave at equal distances whatever the server does, and a latency
 //! begins when its review was due, so that a server that stalls is charged for all that waited behind it.
 
+use crate::connect::{Dialler, Target, post, uri};
 use crate::figures::{per_second, quantile};
 use crate::review;
-use anyhow::{Context, Result, ensure};
+use crate::slow::Crowd;
+use anyhow::{Result, bail, ensure};
 use bytes::Bytes;
-use http::{Request, StatusCode, Uri};
+use http::{StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http2::{SendRequest, handshake};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use hyper::client::conn::http2::SendRequest;
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::net::TcpStream;
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
-use tokio_rustls::TlsConnector;
 
-/// The name the API server calls the webhook by.
-pub const HOST: &str = "ichor-webhook.ichor-system.svc";
-/// Connections, and streams on each of them in the closed loop.
+/// Connections of the generator.
 const CONNECTIONS: usize = 8;
-const STREAMS: usize = 4;
-/// Before anything is counted.
-const WARM_UP: Duration = Duration::from_millis(300);
 
 #[derive(clap::Args)]
 pub struct Args {
-    #[arg(long)]
-    addr: SocketAddr,
-    /// CA of the server, PEM.
-    #[arg(long)]
-    ca: PathBuf,
-    /// Path of the webhook.
-    #[arg(long)]
-    path: String,
-    /// Milliseconds to measure.
+    #[command(flatten)]
+    target: Target,
+    /// Paths of webhooks, each of which gets every so manieth review.
+    #[arg(long, required = true)]
+    path: Vec<String>,
+    /// Milliseconds to measure, after a quarter of that to warm up.
     #[arg(long)]
     millis: u64,
     /// Reviews a second; as many as are answered without it.
     #[arg(long)]
     rate: Option<f64>,
+    /// Reviews that are under way on each connection in the closed loop.
+    #[arg(long)]
+    streams: usize,
+    /// Slow clients that hold connections meanwhile.
+    #[arg(long, default_value_t = 0)]
+    slow: usize,
 }
 
 /// How reviews were answered.
@@ -60,36 +54,52 @@ pub struct Answered {
     pub p50: Duration,
     /// All but one of a hundred were faster.
     pub p99: Duration,
+    /// Slow clients that were still connected at the end.
+    pub held: usize,
 }
 
-/// A connection and what is sent on it.
+/// A connection and what is sent on it in turn.
 #[derive(Clone)]
 struct Client {
-    sender: SendRequest<Full<Bytes>>,
-    uri: Uri,
-    body: Bytes,
+    line: Arc<Line>,
+    reviews: Vec<(Uri, Bytes)>,
+    next: usize,
+}
+
+/// A connection, made anew when the server told it to go, as an API server does.
+struct Line {
+    dialler: Dialler,
+    sender: Mutex<SendRequest<Full<Bytes>>>,
 }
 
 /// Sends, and prints an [`Answered`].
 pub async fn load(args: Args) -> Result<()> {
-    let tls = connector(&args.ca)?;
-    let uri: Uri = format!("https://{HOST}{}", args.path).parse()?;
-    let body = Bytes::from(review::body(&args.path));
+    let dialler = Dialler::new(&args.target)?;
+    let mut reviews = Vec::new();
+    for path in &args.path {
+        reviews.push((uri(path)?, Bytes::from(review::body(path)?)));
+    }
     let mut clients = Vec::new();
-    for _ in 0..CONNECTIONS {
-        let sender = connect(args.addr, &tls).await?;
+    for next in 0..CONNECTIONS {
         clients.push(Client {
-            sender,
-            uri: uri.clone(),
-            body: body.clone(),
+            line: Arc::new(Line::new(&dialler).await?),
+            reviews: reviews.clone(),
+            next,
         });
     }
-    let begin = Instant::now() + WARM_UP;
-    let end = begin + Duration::from_millis(args.millis);
-    let answers = match args.rate {
-        None => closed(&clients, end).await?,
-        Some(rate) => open(&clients, Duration::from_secs_f64(1.0 / rate), end).await?,
+    // The connections are in use while others come, as an API server's are.
+    let crowd = tokio::select! {
+        crowd = Crowd::gather(&dialler, args.slow, &args.path[0]) => crowd?,
+        failed = use_all(clients.clone()) => bail!("before the load: {failed}"),
     };
+    let time = Duration::from_millis(args.millis);
+    let begin = Instant::now() + time / 4;
+    let end = begin + time;
+    let answers = match args.rate {
+        None => closed(&clients, args.streams, end).await?,
+        Some(rate) => open(clients, Duration::from_secs_f64(1.0 / rate), end).await?,
+    };
+    let held = crowd.held();
     let mut counted: Vec<Duration> = answers
         .iter()
         .filter(|answer| answer.due >= begin && answer.due < end)
@@ -98,12 +108,25 @@ pub async fn load(args: Args) -> Result<()> {
     counted.sort_unstable();
     let answered = Answered {
         total: answers.len(),
-        rate: per_second(counted.len(), end - begin),
+        rate: per_second(counted.len(), time),
         p50: quantile(&counted, 500),
         p99: quantile(&counted, 990),
+        held,
     };
     println!("{}", serde_json::to_string(&answered)?);
     Ok(())
+}
+
+/// Sends a review on each connection every few milliseconds, until one fails.
+async fn use_all(mut clients: Vec<Client>) -> anyhow::Error {
+    loop {
+        for client in &mut clients {
+            if let Err(error) = client.ask(Instant::now()).await {
+                return error;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 /// One answer: when the review was due, and how long after that it was answered.
@@ -112,11 +135,13 @@ struct Answer {
     took: Duration,
 }
 
-async fn closed(clients: &[Client], end: Instant) -> Result<Vec<Answer>> {
-    let mut streams = JoinSet::new();
-    for client in clients.iter().flat_map(|client| [client; STREAMS]) {
+async fn closed(clients: &[Client], streams: usize, end: Instant) -> Result<Vec<Answer>> {
+    let mut running = JoinSet::new();
+    let all = clients.iter().flat_map(|client| vec![client; streams]);
+    for (number, client) in all.enumerate() {
         let mut client = client.clone();
-        streams.spawn(async move {
+        client.next = number;
+        running.spawn(async move {
             let mut answers = Vec::new();
             while Instant::now() < end {
                 answers.push(client.ask(Instant::now()).await?);
@@ -125,17 +150,19 @@ async fn closed(clients: &[Client], end: Instant) -> Result<Vec<Answer>> {
         });
     }
     let mut all = Vec::new();
-    while let Some(answers) = streams.join_next().await {
+    while let Some(answers) = running.join_next().await {
         all.append(&mut answers??);
     }
     Ok(all)
 }
 
-async fn open(clients: &[Client], distance: Duration, end: Instant) -> Result<Vec<Answer>> {
+async fn open(mut clients: Vec<Client>, distance: Duration, end: Instant) -> Result<Vec<Answer>> {
     let mut reviews = JoinSet::new();
     let mut all = Vec::new();
     let mut due = Instant::now();
-    for client in clients.iter().cycle() {
+    let mut number = 0;
+    let count = clients.len();
+    loop {
         // A timer of the runtime is a millisecond coarse, which is more than an answer takes: look at the clock
         // instead. Each turn also serves the sockets.
         while Instant::now() < due {
@@ -144,6 +171,10 @@ async fn open(clients: &[Client], distance: Duration, end: Instant) -> Result<Ve
         if due >= end {
             break;
         }
+        // Each connection gets every path, also where there are as many of the one as of the other.
+        let client = &mut clients[number % count];
+        client.next = number / count;
+        number += 1;
         let mut client = client.clone();
         reviews.spawn(async move { client.ask(due).await });
         due += distance;
@@ -160,41 +191,53 @@ async fn open(clients: &[Client], distance: Duration, end: Instant) -> Result<Ve
 impl Client {
     /// Sends one review and makes sure that it is allowed.
     async fn ask(&mut self, due: Instant) -> Result<Answer> {
-        let request = Request::post(self.uri.clone())
-            .header(http::header::CONTENT_TYPE, "application/json")
-            .body(Full::new(self.body.clone()))?;
-        let answer = self.sender.send_request(request).await?;
-        let status = answer.status();
-        let body = answer.into_body().collect().await?.to_bytes();
-        let took = due.elapsed();
-        let yes = br#""allowed":true"#;
-        ensure!(
-            status == StatusCode::OK && body.windows(yes.len()).any(|part| part == yes),
-            "a review was answered with {status} {}",
-            String::from_utf8_lossy(&body)
-        );
-        Ok(Answer { due, took })
+        let (uri, body) = self.reviews[self.next % self.reviews.len()].clone();
+        self.next += 1;
+        let mut sender = self.line.sender.lock().await.clone();
+        let asked = allowed(&mut sender, uri.clone(), body.clone()).await;
+        if asked.is_err() && sender.is_closed() {
+            let mut sender = self.line.open().await?;
+            allowed(&mut sender, uri, body).await?;
+        } else {
+            asked?;
+        }
+        Ok(Answer {
+            due,
+            took: due.elapsed(),
+        })
     }
 }
 
-fn connector(ca: &Path) -> Result<TlsConnector> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(ca).context("read the CA")?)?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    Ok(TlsConnector::from(Arc::new(config)))
+impl Line {
+    async fn new(dialler: &Dialler) -> Result<Self> {
+        let (sender, _) = dialler.http2().await?;
+        Ok(Self {
+            dialler: dialler.clone(),
+            sender: Mutex::new(sender),
+        })
+    }
+
+    /// An open connection: another than before, unless somebody else made one already.
+    async fn open(&self) -> Result<SendRequest<Full<Bytes>>> {
+        let mut sender = self.sender.lock().await;
+        if sender.is_closed() {
+            (*sender, _) = self.dialler.http2().await?;
+        }
+        Ok(sender.clone())
+    }
 }
 
-async fn connect(addr: SocketAddr, tls: &TlsConnector) -> Result<SendRequest<Full<Bytes>>> {
-    let stream = TcpStream::connect(addr).await?;
-    stream.set_nodelay(true)?;
-    let stream = tls.connect(ServerName::try_from(HOST)?, stream).await?;
-    let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
-    // It ends with its sender; what goes wrong on it, every request of it reports.
-    tokio::spawn(connection);
-    Ok(sender)
+/// Sends one review and makes sure that it is allowed.
+pub async fn allowed(sender: &mut SendRequest<Full<Bytes>>, uri: Uri, body: Bytes) -> Result<()> {
+    let path = uri.path().to_owned();
+    let answer = sender.send_request(post(uri, Full::new(body))?).await?;
+    let status = answer.status();
+    let body = answer.into_body().collect().await?.to_bytes();
+    let yes = br#""allowed":true"#;
+    ensure!(
+        status == StatusCode::OK && body.windows(yes.len()).any(|part| part == yes),
+        "a review for {path} was answered with {status} {}",
+        String::from_utf8_lossy(&body)
+    );
+    Ok(())
 }

@@ -6,9 +6,14 @@
 
 mod admission;
 mod confirm;
+mod connect;
 mod cores;
+mod crowded;
 mod figures;
+mod hold;
 mod idle;
+mod kinds;
+mod large;
 mod live;
 mod load;
 mod mint;
@@ -18,6 +23,7 @@ mod review;
 mod run;
 mod scale;
 mod serve;
+mod slow;
 
 use clap::Parser;
 
@@ -30,6 +36,10 @@ enum Part {
     Serve(serve::Args),
     /// Send admission reviews and print how they were answered.
     Load(load::Args),
+    /// Send large bodies and print how they were answered.
+    Large(large::Args),
+    /// Hold connections as slow clients and print how they fared.
+    Hold(hold::Args),
     /// Mint client certificates and print how many there were.
     Mint,
 }
@@ -39,6 +49,8 @@ fn main() -> anyhow::Result<()> {
     match Part::parse() {
         Part::Serve(args) => one_thread()?.block_on(serve::serve(args)),
         Part::Load(args) => one_thread()?.block_on(load::load(args)),
+        Part::Large(args) => one_thread()?.block_on(large::send(args)),
+        Part::Hold(args) => one_thread()?.block_on(hold::hold(args)),
         Part::Mint => mint::mint(),
         Part::Run(args) => tokio::runtime::Runtime::new()?.block_on(run::run(args)),
     }

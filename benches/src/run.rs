@@ -1,10 +1,10 @@
 //! The whole run, in an order in which one measurement does not spoil the next.
 
-use crate::admission::{Ground, interleaved};
+use crate::admission::{Ground, ICHOR, Load, PEER, interleaved};
 use crate::cores::Cores;
 use crate::report::Report;
 use crate::review::CLUSTER;
-use crate::{confirm, idle, live, mint, scale};
+use crate::{confirm, crowded, idle, kinds, large, live, mint, scale};
 use anyhow::{Context, Result};
 use ichor_ground::controller::{free_address, install, tail};
 use ichor_ground::pki::KubernetesCa;
@@ -33,8 +33,14 @@ pub struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Subject {
-    /// Admission without an API server.
+    /// Admission of MachineReclaims without an API server.
     Admission,
+    /// Creations of all kinds without an API server.
+    Kinds,
+    /// Bodies at and beyond the limit.
+    Bodies,
+    /// Slow clients that hold connections.
+    Slow,
     /// Client certificates.
     Minting,
     /// Admission with an API server.
@@ -68,6 +74,22 @@ async fn measure(args: &Args, report: &mut Report) -> Result<()> {
         progress.say("admission, access review stubbed");
         admission(&ground, report).await?;
     }
+    if args.wants(Subject::Kinds) {
+        progress.say("creations of all kinds, access review stubbed");
+        let servers = [ground.ichor(None).await?, ground.peer(None).await?];
+        let rows = kinds::measure(&ground, &servers, 4).await?;
+        report.add(kinds::table(&rows, "access review stubbed"));
+    }
+    if args.wants(Subject::Bodies) {
+        progress.say("large bodies");
+        report.add(large::table(&large::measure(&ground).await?));
+    }
+    if args.wants(Subject::Slow) {
+        progress.say("slow clients");
+        for table in crowded::tables(&crowded::measure(&ground).await?) {
+            report.add(table);
+        }
+    }
     if args.wants(Subject::Minting) {
         progress.say("minting");
         report.minting(&mint::measure(&ground).await?);
@@ -89,9 +111,12 @@ async fn admission(ground: &Ground, report: &mut Report) -> Result<()> {
         ground.ichor(None).await?,
         ground.peer(None).await?,
     ];
-    let halves = [servers[1].name, servers[2].name];
-    for path in [VALIDATE_MACHINERECLAIMS, MUTATE_MACHINERECLAIMS] {
-        let measured = interleaved(ground, &servers, path, &halves).await?;
+    // The tail of one webhook is enough: what the mutating one does beside it is a few allocations.
+    for (path, halves) in [
+        (VALIDATE_MACHINERECLAIMS, &[ICHOR, PEER][..]),
+        (MUTATE_MACHINERECLAIMS, &[]),
+    ] {
+        let measured = interleaved(ground, &servers, &Load::of(path), halves).await?;
         report.admission(&format!("`{path}`, access review stubbed"), &measured);
     }
     Ok(())
@@ -111,9 +136,10 @@ async fn with_world(
     let cluster = world.cluster(&setup).await?;
     if args.wants(Subject::Live) {
         progress.say("admission, real access review");
-        let measured = live::measure(ground, world).await?;
+        let (measured, kinds) = live::measure(ground, world).await?;
         let title = format!("`{VALIDATE_MACHINERECLAIMS}`, real access review");
         report.admission(&title, &measured);
+        report.add(kinds::table(&kinds, "real access review"));
     }
     if args.wants(Subject::Controller) {
         progress.say("from the typed UUID to the reset");

@@ -1,6 +1,7 @@
 //! The servers under load that are made of Ichor's own parts: its webhook, and a handler that does nothing
 //! behind the same TLS and the same server.
 
+use crate::review::{BUCKET, BUNDLE, CLUSTER, WORKER};
 use anyhow::{Context, Result};
 use axum::Router;
 use axum::routing::post;
@@ -9,13 +10,14 @@ use ichor_ground::control_plane;
 use ichor_ground::controller::NAMESPACE;
 use ichor_webhook::stub::Stub;
 use ichor_webhook::{
-    LiveCluster, MUTATE_MACHINERECLAIMS, Metrics, ServeOptions, Settings, VALIDATE_MACHINERECLAIMS,
-    WebhookState, router, serve as serve_tls, server_config,
+    BundleLookup, LiveCluster, MUTATE_MACHINERECLAIMS, Metrics, ServeOptions, Settings,
+    VALIDATE_MACHINERECLAIMS, WebhookState, router, serve as serve_tls, server_config,
 };
 use prometheus_client::registry::Registry;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::io::AsyncReadExt;
@@ -50,7 +52,7 @@ pub async fn serve(args: Args) -> Result<()> {
         webhook(args.kubeconfig.as_deref(), &metrics).await?
     };
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    println!("{}", serde_json::json!({"addr": listener.local_addr()?}));
+    println!("{}", json!({"addr": listener.local_addr()?}));
     let tls = server_config(Arc::new(certificate(&args.cert_dir)?), None)?;
     let stop = CancellationToken::new();
     let serving = serve_tls(
@@ -83,10 +85,40 @@ async fn webhook(kubeconfig: Option<&Path>, metrics: &Metrics) -> Result<Router>
         let cluster = Arc::new(LiveCluster::new(control_plane::client(kubeconfig).await?));
         WebhookState::new(settings, cluster.clone(), cluster, metrics.clone())
     } else {
-        let stub = Arc::new(Stub::default());
+        let stub = Arc::new(stub());
         WebhookState::new(settings, stub.clone(), stub, metrics.clone())
     };
     Ok(router(state))
+}
+
+/// What the reviews refer to, as the stub of the peer holds it.
+fn stub() -> Stub {
+    let sound = |id: &str| BundleLookup::Sound {
+        cluster_id: id.to_owned(),
+    };
+    let mut stub = Stub::default();
+    stub.objects
+        .insert("talosmachines", vec![worker("10.5.0.17")]);
+    let opaque = "Opaque".to_owned();
+    stub.secrets.insert(BUCKET.to_owned(), opaque);
+    for (secret, id) in [(BUNDLE, "edge"), ("prod-bundle", CLUSTER)] {
+        stub.bundles.insert(secret.to_owned(), sound(id));
+    }
+    stub
+}
+
+/// The worker of the cluster, at `address`.
+pub fn worker(address: &str) -> Value {
+    json!({
+        "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosMachine",
+        "metadata": {"name": WORKER, "namespace": NAMESPACE},
+        "spec": {
+            "clusterRef": {"name": CLUSTER}, "approval": "Approved", "role": "worker",
+            "identity": {"uuid": WORKER, "serial": "5B5RF17", "macs": ["02:00:0a:05:00:17"]},
+            "endpoint": address, "hostname": "worker-7", "install": {"disk": "/dev/nvme0n1"},
+            "maintenanceFingerprint": "q1Xg8mM0bXq6h3m1m0c2r5t8u1w4x7z0A3C6E9H2K5M=",
+        },
+    })
 }
 
 fn certificate(folder: &Path) -> Result<SingleCertAndKey> {
