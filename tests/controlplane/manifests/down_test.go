@@ -68,12 +68,14 @@ func TestWebhookDown(t *testing.T) {
 		}
 	})
 	t.Run("the policies still hold", func(t *testing.T) {
-		name := strings.Fields(plane.Kubectl(t, "get", "machinereclaims", "-n", "ichor-system", "-o", "name"))[0]
-		status := []string{"patch", name, "-n", "ichor-system", "--type=merge", "--subresource=status", "-p", `{"status":{"phase":"Done"}}`}
-		refused(t, "may not write the status of machinereclaims.ichor.maesh.dev", "", status...)
 		plane.Kubectl(t, "create", "clusterrolebinding", "controller-patches", "--clusterrole=cluster-admin",
 			"--serviceaccount=ichor-system:ichor-controller")
-		plane.Kubectl(t, append(status, controller)...) // its own record, also now
+		for resource := range exampleFiles(t) {
+			name := strings.Fields(plane.Kubectl(t, "get", resource, "-n", "ichor-system", "-o", "name"))[0]
+			status := []string{"patch", name, "-n", "ichor-system", "--type=merge", "--subresource=status", "-p", `{"status":{"observedGeneration":9}}`}
+			refused(t, "may not write the status of "+resource+".ichor.maesh.dev", "", status...)
+			plane.Kubectl(t, append(status, controller)...) // its own record, also now
+		}
 	})
 	t.Run("it can be mended and removed", func(t *testing.T) {
 		plane.Kubectl(t, "rollout", "restart", "deployment/ichor-controller", "-n", "ichor-system")

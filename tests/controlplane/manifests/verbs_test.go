@@ -83,7 +83,8 @@ func TestApproveAlone(t *testing.T) {
 	plane := verbs(t)
 	const (
 		noApprove = `" may not approve machines in namespace ichor-system: needs verb "approve" on talosmachines.ichor.maesh.dev (role ichor-approver has it)`
-		noChange  = `" may not change role, endpoint, install or maintenanceFingerprint of an approved machine that is not configured yet in namespace ichor-system: needs verb "approve"`
+		noChange  = `" may not change role, endpoint or install of an approved machine that is not configured in namespace ichor-system: needs verb "approve"`
+		noPrint   = `" may not change maintenanceFingerprint of an approved machine: what the approver saw in namespace ichor-system: needs verb "approve"`
 		noAbandon = `" may not abandon machines in namespace ichor-system: needs verb "approve"`
 		approved  = `{"spec":{"approval":"Approved"}}`
 		abandoned = `{"metadata":{"annotations":{"ichor.maesh.dev/abandon":"true"}}}`
@@ -105,7 +106,7 @@ func TestApproveAlone(t *testing.T) {
 		{"another endpoint", olga, spec(joined, `"endpoint":"10.5.0.66"`), "", noChange},
 		{"no endpoint", olga, spec(joined, `"endpoint":null`), "", noChange},
 		{"another disk", olga, spec(joined, `"install":{"disk":"/dev/sdb"}`), "", noChange},
-		{"another fingerprint", olga, spec(joined, `"maintenanceFingerprint":"`+print2+`"`), "", noChange},
+		{"another fingerprint", olga, spec(joined, `"maintenanceFingerprint":"`+print2+`"`), "", noPrint},
 		{"what approval is not about", olga, spec(joined, `"upgradeHold":"disk","labels":{"a":"b"}`), "", ""},
 		{"another fingerprint by an approver", april, spec(joined, `"maintenanceFingerprint":"`+print2+`"`), "", ""},
 		{"taken back", olga, spec(joined, `"approval":"Rejected"`), "", ""},
@@ -119,6 +120,11 @@ func TestApproveAlone(t *testing.T) {
 		{"a machine that runs", ada, create, machine(runs, "Approved"), ""},
 		{"is configured", []string{controller}, append(change(runs, `{"status":{"appliedHash":"a"}}`), "--subresource=status"), "", ""},
 		{"then its endpoint is nobody's approval", olga, spec(runs, `"endpoint":"10.5.0.7"`), "", ""},
+		{"but its fingerprint is", olga, spec(runs, `"maintenanceFingerprint":"`+print2+`"`), "", noPrint},
+		{"and it waits again after a reset", []string{controller}, append(change(runs, `{"status":{"stage":"maintenance"}}`), "--subresource=status"), "", ""},
+		{"then its endpoint is the approval's again", olga, spec(runs, `"endpoint":"10.5.0.66"`), "", noChange},
+		{"and so is its disk", olga, spec(runs, `"install":{"disk":"/dev/sdb"}`), "", noChange},
+		{"which an approver may change", april, spec(runs, `"endpoint":"10.5.0.66"`), "", ""},
 		{"machines of other namespaces are not Ichor's", nil, create, strings.Replace(machine(runs, "Approved"), "ichor-system", "default", 1), ""},
 	})
 }
