@@ -84,8 +84,9 @@ async fn the_webhook_alone_judges_and_reconciles_nothing() -> Result<()> {
     let request = Request::create(&alice, orphan.address(), "judged").await?;
     let unknown = Request::create(&alice, orphan.address(), "unknown").await;
     ensure!(unknown.is_err_and(|error| format!("{error:#}").contains("Not found: \"unknown\"")));
-    let leases = plane.kubectl().run(&["get", "lease", "-n", NAMESPACE]);
-    ensure!(!leases.await?.contains("ichor"), "nobody leads");
+    let kubectl = plane.kubectl();
+    let leases = kubectl.run(&["get", "lease", "-n", NAMESPACE]).await?;
+    ensure!(!leases.contains("ichor"), "nobody leads");
     let (_, metrics) = webhook.get("/metrics").await?;
     ensure!(metrics.contains("ichor_admission_decisions_total{") && orphan.calls().is_empty());
 
