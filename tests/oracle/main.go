@@ -35,6 +35,7 @@ var commands = map[string]command{
 	"schema":            schema,
 	"corpus":            corpus,
 	"normalise":         normalise,
+	"check-selectors":   checkSelectors,
 }
 
 const usage = `usage: oracle COMMAND [flags]; "oracle COMMAND -h" lists the flags
@@ -47,6 +48,7 @@ const usage = `usage: oracle COMMAND [flags]; "oracle COMMAND -h" lists the flag
   dial               one call to a node through Talos's own client
   schema             the fields of all documents and how they merge, as data for Ichor's own patcher
   corpus             patches made up by a seed, each with its base and what Talos's own patcher makes of it
+  check-selectors    disk selectors of volumes (a JSON list), each judged as a Talos node does
   normalise          configurations (a JSON list on stdin), each as Talos's own types write it
 `
 

@@ -1,6 +1,7 @@
 //! Admission of talosstorages (DESIGN section 12).
 
 mod names;
+mod selector;
 #[cfg(test)]
 mod tests;
 
@@ -80,36 +81,28 @@ fn volumes(snapshot: &Snapshot<TalosStorage>) -> &[UserVolume] {
         .map_or(&[], |spec| spec.volumes.as_slice())
 }
 
-/// The expression is Talos's to read; brackets and quotes that do not match are seen here.
+/// An expression that was accepted once is not refused again.
 fn selectors(snapshot: &Snapshot<TalosStorage>) -> Vec<FieldError> {
-    let broken = volumes(snapshot)
-        .iter()
-        .enumerate()
-        .filter(|(_, volume)| !is_balanced(&volume.disk_selector.expression));
-    let errors = broken.map(|(at, volume)| {
+    let old = snapshot.facts.change_of_spec().map(|(_, old)| old);
+    let stored = |it: &UserVolume| {
+        old.is_some_and(|old| {
+            old.volumes
+                .iter()
+                .any(|was| was.disk_selector == it.disk_selector)
+        })
+    };
+    let volumes = volumes(snapshot).iter().enumerate();
+    let new = volumes.filter(|(_, volume)| !stored(volume));
+    let errors = new.filter_map(|(at, volume)| {
+        let expression = &volume.disk_selector.expression;
         let path = format!("spec.volumes[{at}].diskSelector.match");
-        let why = "has a bracket or a quote that nothing closes; it is an expression such as disk.transport == \"nvme\" && !system_disk";
-        FieldError::invalid(path, &volume.disk_selector.expression, why)
+        Some(FieldError::invalid(
+            path,
+            expression,
+            selector::wrong(expression)?,
+        ))
     });
     errors.collect()
-}
-
-fn is_balanced(expression: &str) -> bool {
-    let (mut open, mut quote, mut escaped) = (Vec::new(), None, false);
-    for sign in expression.chars() {
-        match (quote, sign) {
-            _ if escaped => escaped = false,
-            (Some(_), '\\') => escaped = true,
-            (Some(begun), sign) if begun == sign => quote = None,
-            (None, '"' | '\'') => quote = Some(sign),
-            (None, '(') => open.push(')'),
-            (None, '[') => open.push(']'),
-            (None, '{') => open.push('}'),
-            (None, ')' | ']' | '}') if open.pop() != Some(sign) => return false,
-            _ => {}
-        }
-    }
-    open.is_empty() && quote.is_none()
 }
 
 /// A least size is no more than the greatest.
