@@ -3,7 +3,7 @@
 use super::Wrong;
 use super::lexer::Token;
 use super::parser::{Parser, Part, truth};
-use super::types::{self, Type};
+use super::types::{self, Call, Type};
 
 /// Words that can be no name.
 const RESERVED: [&str; 16] = [
@@ -31,15 +31,15 @@ impl<'a> Parser<'a> {
         &mut self,
         name: &'a str,
         at: usize,
-        on: Option<Part>,
+        on: Option<&Part>,
     ) -> Result<Part, Wrong> {
         let opened = self.at;
         self.advance()?;
-        let begins = on.as_ref().map_or(at, |on| on.at);
-        let is = match (name, &on) {
+        let begins = on.map_or(at, |on| on.at);
+        let is = match (name, on) {
             ("has", None) => self.has(),
             ("all" | "exists" | "exists_one" | "map" | "filter", Some(on)) => self.each(name, on),
-            _ => self.function(name, at, on.as_ref().map(|on| &on.is)),
+            _ => self.function(name, at, on.map(|on| &on.is)),
         }?;
         self.closes(opened, ")")?;
         Ok(Part::new(is, begins))
@@ -58,10 +58,11 @@ impl<'a> Parser<'a> {
 
     fn function(&mut self, name: &str, at: usize, on: Option<&Type>) -> Result<Type, Wrong> {
         let given = self.arguments()?;
-        let found = types::function(name, on, &given);
-        let result =
-            found.ok_or_else(|| Wrong::new(at, format!("there is no function {name:?}")))?;
-        result.ok_or_else(|| misused(at, name, on, &given))
+        match types::function(name, on, &given) {
+            Call::Gives(is) => Ok(is),
+            Call::Misused => Err(misused(at, name, on, &given)),
+            Call::Unknown => Err(Wrong::new(at, format!("there is no function {name:?}"))),
+        }
     }
 
     fn arguments(&mut self) -> Result<Vec<Type>, Wrong> {

@@ -26,23 +26,12 @@ impl Dice {
         } else {
             kind
         };
-        let field = |dice: &mut Self, is: &str| {
-            let such: Vec<&str> = FIELDS
-                .iter()
-                .filter(|(_, its)| its.to_string() == is)
-                .map(|(name, _)| *name)
-                .collect();
-            format!("disk.{}", dice.of(&such))
-        };
-        let leaf = deep == 0 || self.below(4) == 0;
-        let inner = |dice: &mut Self, kind| dice.expression(kind, deep.saturating_sub(1));
-        match (kind, leaf) {
-            (0, true) => match self.below(3) {
-                0 => "system_disk".to_owned(),
-                1 => field(self, "bool"),
-                _ => self.of(&["true", "false"]).to_owned(),
-            },
-            (0, false) => {
+        if deep == 0 || self.below(4) == 0 {
+            return self.leaf(kind);
+        }
+        let inner = |dice: &mut Self, kind| dice.expression(kind, deep - 1);
+        match kind {
+            0 => {
                 let same = self.below(5);
                 let (a, b) = (inner(self, same), inner(self, same));
                 match self.below(9) {
@@ -71,22 +60,7 @@ impl Dice {
                     ),
                 }
             }
-            (1, true) => match self.below(3) {
-                0 => self.of(&UNITS).to_owned(),
-                1 => field(self, "uint"),
-                _ => self.of(&["1u", "0x1fu", "100u"]).to_owned(),
-            },
-            (2, true) => self
-                .of(&[
-                    "1",
-                    "-1",
-                    "0xf",
-                    "9223372036854775807",
-                    "-9223372036854775808",
-                ])
-                .to_owned(),
-            (4, true) => self.of(&["1.5", ".5", "1e9", "2.5E-3"]).to_owned(),
-            (1 | 2 | 4, false) => match self.below(5) {
+            1 | 2 | 4 => match self.below(5) {
                 0 => format!(
                     "{}({})",
                     self.of(&["uint", "int", "double"]),
@@ -101,14 +75,7 @@ impl Dice {
                     inner(self, kind)
                 ),
             },
-            (3, true) => match self.below(3) {
-                0 => field(self, "string"),
-                1 => self.of(&["x", "null", "b'a'"]).to_owned(),
-                _ => self
-                    .of(&["'a'", "\"nvme\"", "r'\\d'", "'''a'b'''", "'\\n\\x41'"])
-                    .to_owned(),
-            },
-            (3, false) => match self.below(3) {
+            3 => match self.below(3) {
                 0 => format!("string({})", inner(self, kind % 3)),
                 1 => format!(
                     "{} ? {} : {}",
@@ -118,14 +85,41 @@ impl Dice {
                 ),
                 _ => format!("{} + {}", inner(self, 3), inner(self, 3)),
             },
-            (_, true) => format!("disk.{}", self.of(&LISTS)),
-            (_, false) => match self.below(4) {
+            _ => match self.below(4) {
                 0 => format!("[{}, {}]", inner(self, 3), inner(self, 3)),
                 1 => format!("{}.filter(x, {})", inner(self, 5), inner(self, 0)),
                 2 => format!("{}.map(x, {})", inner(self, 5), inner(self, 3)),
                 _ => format!("{{{}: {}}}", inner(self, 3), inner(self, 1)),
             },
         }
+    }
+
+    fn leaf(&mut self, kind: usize) -> String {
+        match (kind, self.below(3)) {
+            (0, 0) => "system_disk".to_owned(),
+            (0, 1) => self.field("bool"),
+            (0, _) => self.of(&["true", "false"]).to_owned(),
+            (1, 0) => self.of(&UNITS).to_owned(),
+            (1, 1) => self.field("uint"),
+            (1, _) => self.of(&["1u", "0x1fu", "100u"]).to_owned(),
+            (2, 0) => self
+                .of(&["9223372036854775807", "-9223372036854775808"])
+                .to_owned(),
+            (2, _) => self.of(&["1", "-1", "0xf"]).to_owned(),
+            (3, 0) => self.field("string"),
+            (3, 1) => self.of(&["x", "null", "b'a'"]).to_owned(),
+            (3, _) => self
+                .of(&["'a'", "\"nvme\"", "r'\\d'", "'''a'b'''", "'\\n\\x41'"])
+                .to_owned(),
+            (4, _) => self.of(&["1.5", ".5", "1e9", "2.5E-3"]).to_owned(),
+            _ => format!("disk.{}", self.of(&LISTS)),
+        }
+    }
+
+    fn field(&mut self, is: &str) -> String {
+        let such = FIELDS.iter().filter(|(_, its)| its.to_string() == is);
+        let names: Vec<&str> = such.map(|(name, _)| *name).collect();
+        format!("disk.{}", self.of(&names))
     }
 
     /// Words in any order.

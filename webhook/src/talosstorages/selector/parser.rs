@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
         let at = self.at;
         self.advance()?;
         if self.is("(") {
-            self.call(name, at, Some(of))
+            self.call(name, at, Some(&of))
         } else {
             field(name, at, of)
         }

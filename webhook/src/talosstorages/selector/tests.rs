@@ -162,7 +162,7 @@ fn types_do_not_grow_without_end() {
     let mut text = "[1].all(z,".to_owned();
     let mut last = 'z';
     for name in levels.chars().take(60) {
-        text += &format!("[{{{last}:{last}}}].all({name},");
+        text = format!("{text}[{{{last}:{last}}}].all({name},");
         last = name;
     }
     text = format!("{text}true{}", ")".repeat(61));

@@ -240,15 +240,30 @@ pub(super) fn index(of: &Type, by: &Type) -> Option<Type> {
     }
 }
 
-/// Whether there is such a function, and what it gives. `on` is what stands before the dot.
-pub(super) fn function(name: &str, on: Option<&Type>, given: &[Type]) -> Option<Option<Type>> {
+/// What a call comes to.
+pub(super) enum Call {
+    /// There is no such function.
+    Unknown,
+    /// It does not take what it is given.
+    Misused,
+    Gives(Type),
+}
+
+/// What a function gives. `on` is what stands before the dot.
+pub(super) fn function(name: &str, on: Option<&Type>, given: &[Type]) -> Call {
     let is = |one: &Type, kinds: &[Type]| kinds.iter().any(|kind| one.may_be(kind));
     let (of, more) = match on {
         Some(on) => (Some(on), given),
         None => (given.first(), given.get(1..).unwrap_or_default()),
     };
     let of = |kinds: &[Type]| of.is_some_and(|of| is(of, kinds));
-    let then = |holds: bool, result: Type| Some(holds.then_some(result));
+    let then = |holds: bool, result: Type| {
+        if holds {
+            Call::Gives(result)
+        } else {
+            Call::Misused
+        }
+    };
     let convert =
         |kinds: &[Type], result: Type| then(on.is_none() && more.is_empty() && of(kinds), result);
     match name {
@@ -291,6 +306,6 @@ pub(super) fn function(name: &str, on: Option<&Type>, given: &[Type]) -> Option<
         "uint" => convert(&[UInt, Double, Int, Text], UInt),
         "type" => then(on.is_none() && given.len() == 1, Type::Kind),
         "dyn" => then(on.is_none() && given.len() == 1, Dyn),
-        _ => None,
+        _ => Call::Unknown,
     }
 }
