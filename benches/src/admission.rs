@@ -65,6 +65,8 @@ impl Ground {
         if let Some(kubeconfig) = kubeconfig {
             command.arg("--kubeconfig").arg(kubeconfig);
         }
+        // It warns of bodies that are no reviews, as it should; who sends them knows.
+        command.stderr(std::process::Stdio::null());
         Server::start(ICHOR, command).await
     }
 

@@ -82,6 +82,7 @@ fn latency(series: &[Series]) -> Table {
             format!("{:.2}", with.p99()),
             format!("{ratio:.2}"),
             thousands(with.median(|run| number(run.answered.held))),
+            thousands(with.median(|run| number(run.answered.anew))),
         ]);
     }
     Table {
@@ -98,7 +99,8 @@ fn latency(series: &[Series]) -> Table {
             "p99 without, ms",
             "p99 with, ms",
             "p99 with ÷ without",
-            "held at the end",
+            "slow clients left",
+            "connections made anew",
         ],
         rows,
     }
@@ -193,6 +195,7 @@ mod tests {
             p50: Duration::from_millis(1),
             p99: Duration::from_millis(p99),
             held: slow,
+            anew: slow / 500,
         };
         series.runs.push(Run {
             answered,
@@ -205,7 +208,7 @@ mod tests {
     fn with_and_without_stand_in_one_row() {
         let table = latency(&[series(0, 2), series(SLOW, 3)]);
         let want = [
-            "Ichor", "4,000", "1.00", "1.00", "2.00", "3.00", "1.50", "1,000",
+            "Ichor", "4,000", "1.00", "1.00", "2.00", "3.00", "1.50", "1,000", "2",
         ];
         assert_eq!(table.rows, [want]);
         assert_eq!(

@@ -10,6 +10,7 @@ use crate::review;
 use crate::slow::Crowd;
 use anyhow::{Result, bail, ensure};
 use bytes::Bytes;
+use futures::future::try_join_all;
 use http::{StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2::SendRequest;
@@ -21,6 +22,8 @@ use tokio::task::JoinSet;
 
 /// Connections of the generator.
 const CONNECTIONS: usize = 8;
+/// Connections that a review is tried on.
+const TRIES: usize = 5;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -56,6 +59,8 @@ pub struct Answered {
     pub p99: Duration,
     /// Slow clients that were still connected at the end.
     pub held: usize,
+    /// Connections of the load that had to be made anew.
+    pub anew: usize,
 }
 
 /// A connection and what is sent on it in turn.
@@ -69,7 +74,14 @@ struct Client {
 /// A connection, made anew when the server told it to go, as an API server does.
 struct Line {
     dialler: Dialler,
-    sender: Mutex<SendRequest<Full<Bytes>>>,
+    current: Mutex<Connection>,
+}
+
+#[derive(Clone)]
+struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    /// Connections before this one.
+    number: usize,
 }
 
 /// Sends, and prints an [`Answered`].
@@ -87,6 +99,7 @@ pub async fn load(args: Args) -> Result<()> {
             next,
         });
     }
+    let lines: Vec<Arc<Line>> = clients.iter().map(|client| client.line.clone()).collect();
     // The connections are in use while others come, as an API server's are.
     let crowd = tokio::select! {
         crowd = Crowd::gather(&dialler, args.slow, &args.path[0]) => crowd?,
@@ -100,6 +113,10 @@ pub async fn load(args: Args) -> Result<()> {
         Some(rate) => open(clients, Duration::from_secs_f64(1.0 / rate), end).await?,
     };
     let held = crowd.held();
+    let mut anew = 0;
+    for line in &lines {
+        anew += line.current.lock().await.number;
+    }
     let mut counted: Vec<Duration> = answers
         .iter()
         .filter(|answer| answer.due >= begin && answer.due < end)
@@ -112,6 +129,7 @@ pub async fn load(args: Args) -> Result<()> {
         p50: quantile(&counted, 500),
         p99: quantile(&counted, 990),
         held,
+        anew,
     };
     println!("{}", serde_json::to_string(&answered)?);
     Ok(())
@@ -120,10 +138,9 @@ pub async fn load(args: Args) -> Result<()> {
 /// Sends a review on each connection every few milliseconds, until one fails.
 async fn use_all(mut clients: Vec<Client>) -> anyhow::Error {
     loop {
-        for client in &mut clients {
-            if let Err(error) = client.ask(Instant::now()).await {
-                return error;
-            }
+        let asked = clients.iter_mut().map(|client| client.ask(Instant::now()));
+        if let Err(error) = try_join_all(asked).await {
+            return error;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -193,13 +210,19 @@ impl Client {
     async fn ask(&mut self, due: Instant) -> Result<Answer> {
         let (uri, body) = self.reviews[self.next % self.reviews.len()].clone();
         self.next += 1;
-        let mut sender = self.line.sender.lock().await.clone();
-        let asked = allowed(&mut sender, uri.clone(), body.clone()).await;
-        if asked.is_err() && sender.is_closed() {
-            let mut sender = self.line.open().await?;
-            allowed(&mut sender, uri, body).await?;
-        } else {
-            asked?;
+        let mut tries = 1;
+        loop {
+            let mut connection = self.line.current.lock().await.clone();
+            let asked = allowed(&mut connection.sender, uri.clone(), body.clone()).await;
+            match asked {
+                Ok(()) => break,
+                // Not answered: the connection broke, or was told to go.
+                Err(error) if tries < TRIES && error.is::<hyper::Error>() => {
+                    tries += 1;
+                    self.line.renew(connection.number).await?;
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(Answer {
             due,
@@ -213,17 +236,18 @@ impl Line {
         let (sender, _) = dialler.http2().await?;
         Ok(Self {
             dialler: dialler.clone(),
-            sender: Mutex::new(sender),
+            current: Mutex::new(Connection { sender, number: 0 }),
         })
     }
 
-    /// An open connection: another than before, unless somebody else made one already.
-    async fn open(&self) -> Result<SendRequest<Full<Bytes>>> {
-        let mut sender = self.sender.lock().await;
-        if sender.is_closed() {
-            (*sender, _) = self.dialler.http2().await?;
+    /// Makes a connection in the place of the one of this number, unless somebody else did.
+    async fn renew(&self, number: usize) -> Result<()> {
+        let mut current = self.current.lock().await;
+        if current.number == number {
+            (current.sender, _) = self.dialler.http2().await?;
+            current.number += 1;
         }
-        Ok(sender.clone())
+        Ok(())
     }
 }
 

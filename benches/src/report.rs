@@ -286,6 +286,7 @@ mod tests {
             p50: Duration::from_millis(1),
             p99: Duration::from_millis(p99),
             held: 0,
+            anew: 0,
         };
         series.runs.push(Run { answered, per_core });
         series
