@@ -84,16 +84,15 @@ impl Pods {
 
     async fn start(&mut self, ground: &Ground) -> Result<()> {
         self.started += 1;
+        let webhook = free_address()?;
         let options = ControllerOptions {
-            binary: common::ichor().to_owned(),
-            webhook: free_address()?,
             flags: self.flags.clone(),
-            server: None,
             env: vec![("NODE_NAME".to_owned(), "conformance".to_owned())],
             name: format!("controller-{}", self.started),
+            ..ControllerOptions::new(common::ichor(), webhook)
         };
         let pod = Controller::start(&ground.plane, &options).await?;
-        self.balancer.add(options.webhook, pod.admin());
+        self.balancer.add(webhook, pod.admin());
         self.running.push_back(pod);
         Ok(())
     }

@@ -3,10 +3,12 @@
 use crate::admission::annotated;
 use crate::release::Release;
 use anyhow::{Result, ensure};
+use ichor_ground::controller::NAMESPACE;
 use ichor_ground::world::operator;
-use ichor_ground::{ClusterSetup, GroundCluster, Request};
+use ichor_ground::{ClusterSetup, GroundCluster, Request, eventually};
 
 pub async fn story(ichor: &Release<'_>) -> Result<()> {
+    is_looked_at(ichor, "running").await?;
     let Some(ground) = &ichor.cluster.ground else {
         ichor.cluster.cannot_show(
             "the reclaim of a machine",
@@ -37,5 +39,17 @@ pub async fn story(ichor: &Release<'_>) -> Result<()> {
         "alice",
         &[("confirmed-uuid", &confirmed), ("decision", "allowed")],
     )
+    .await
+}
+
+/// A reconciler leads and has written down why it waits: the bundle of the request's cluster is gone.
+async fn is_looked_at(ichor: &Release<'_>, name: &str) -> Result<()> {
+    eventually("a request to get its status", async || {
+        let status = "jsonpath={.status.conditions[*].message}";
+        let get = ["get", "machinereclaim", name, "-n", NAMESPACE, "-o", status];
+        let said = ichor.kubectl().run(&get).await?;
+        ensure!(said.contains("prod-bundle"), "it says {said:?}");
+        Ok(Some(()))
+    })
     .await
 }

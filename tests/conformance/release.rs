@@ -36,10 +36,11 @@ impl<'a> Release<'a> {
             None => None,
         };
         let mut ichor = Self { cluster, pods };
+        let values = ichor.values()?;
         let namespace = paths::workspace().join("manifests/base/namespace.yaml");
         let namespace = namespace.to_str().context("a path that is UTF-8")?;
         ichor.kubectl().run(&["apply", "-f", namespace]).await?;
-        ichor.helm("install", &[], &ichor.values()?).await?;
+        ichor.helm("install", &[], &values).await?;
         let established = [
             "wait",
             "--for=condition=Established",
