@@ -14,7 +14,7 @@ pub const NAMESPACE: &str = "ichor-system";
 pub struct Ground {
     pub kubectl: Kubectl,
     client: kube::Client,
-    _plane: ControlPlane,
+    pub plane: ControlPlane,
 }
 
 impl Ground {
@@ -29,7 +29,7 @@ impl Ground {
         let ground = Self {
             kubectl: plane.kubectl(),
             client: plane.client().await?,
-            _plane: plane,
+            plane,
         };
         ground
             .kubectl

@@ -1,10 +1,13 @@
 //! An upgrade: objects stored under the CRDs of 0.1.0 stay readable and usable under today's, also where a rule of
 //! today would refuse them (CRD fields are append-only, and rules only bite on what changes).
 
-use crate::ground::{Ground, example, folder};
+use crate::common::ichor;
+use crate::ground::{Ground, NAMESPACE, example, folder};
 use anyhow::{Context, Result, ensure};
 use ichor_crds::{MachineReclaim, TalosCluster, TalosMachine};
-use ichor_ground::eventually;
+use ichor_ground::controller::{free_address, install};
+use ichor_ground::{Controller, ControllerOptions, eventually};
+use ichor_simulator::pki::Bundle;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -65,6 +68,56 @@ fn objects() -> Vec<(&'static str, Value, Value, Value)> {
 
 #[tokio::test]
 async fn what_0_1_stored_stays_usable() -> Result<()> {
+    let ground = stored_by_0_1().await?;
+    ground.install(&folder("crds/yaml")).await?;
+    today(&ground).await?;
+    for (kind, object, change, status) in objects() {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let api = ground.api(kind);
+        let status = Patch::Merge(json!({"status": status}));
+        api.patch_status(name, &PatchParams::default(), &status)
+            .await
+            .with_context(|| format!("status of {kind} {name}"))?;
+        all_used(&ground, kind, name, &change).await?;
+    }
+    mended(&ground).await
+}
+
+/// The same with all that is installed today: policies and the webhook let such objects change as well.
+#[tokio::test]
+async fn what_0_1_stored_stays_usable_with_the_webhook() -> Result<()> {
+    let ground = stored_by_0_1().await?;
+    for (kind, object, _, status) in objects() {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let status = Patch::Merge(json!({"status": status}));
+        let api = ground.api(kind);
+        api.patch_status(name, &PatchParams::default(), &status)
+            .await?;
+    }
+    let bundle = Bundle::generate()?.yaml()?;
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "prod-secrets", "namespace": NAMESPACE},
+        "stringData": {"bundle": bundle},
+    });
+    ground.kubectl.apply(&secret.to_string()).await?;
+    let options = ControllerOptions {
+        // Nobody acts on them: their addresses are not of this machine.
+        role: "webhook",
+        flags: vec!["--log-format=text".to_owned()],
+        ..ControllerOptions::new(ichor(), free_address()?)
+    };
+    install(&ground.kubectl, options.webhook.port()).await?;
+    let _webhook = Controller::start(&ground.plane, &options).await?;
+    today(&ground).await?;
+    for (kind, object, change, _) in objects() {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        all_used(&ground, kind, name, &change).await?;
+    }
+    Ok(())
+}
+
+/// A cluster in which 0.1.0 stored the objects.
+async fn stored_by_0_1() -> Result<Ground> {
     let ground = Ground::with_crds(&folder("tests/examples/crds-0.1")).await?;
     for (kind, object, _, _) in objects() {
         let mut object: DynamicObject = serde_json::from_value(object)?;
@@ -78,18 +131,16 @@ async fn what_0_1_stored_stays_usable() -> Result<()> {
             .await
             .with_context(|| format!("0.1.0 stores {kind}"))?;
     }
-    ground.install(&folder("crds/yaml")).await?;
-    today(&ground).await?;
-    for (kind, object, change, status) in objects() {
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let used = match kind {
-            "TalosCluster" => used::<TalosCluster>(&ground, kind, name, &change, &status).await,
-            "TalosMachine" => used::<TalosMachine>(&ground, kind, name, &change, &status).await,
-            _ => used::<MachineReclaim>(&ground, kind, name, &change, &status).await,
-        };
-        used.with_context(|| format!("{kind} {name}"))?;
-    }
-    mended(&ground).await
+    Ok(ground)
+}
+
+async fn all_used(ground: &Ground, kind: &str, name: &str, change: &Value) -> Result<()> {
+    let used = match kind {
+        "TalosCluster" => used::<TalosCluster>(ground, kind, name, change).await,
+        "TalosMachine" => used::<TalosMachine>(ground, kind, name, change).await,
+        _ => used::<MachineReclaim>(ground, kind, name, change).await,
+    };
+    used.with_context(|| format!("{kind} {name}"))
 }
 
 /// Waits until today's rules judge: the API server takes a changed CRD up some time after it is stored.
@@ -111,13 +162,12 @@ async fn today(ground: &Ground) -> Result<()> {
     .await
 }
 
-/// Reads an object as its type, and writes its metadata, its spec, its status and, server-side, its spec again.
+/// Reads an object as its type, and writes its metadata, its spec and, server-side, its spec again.
 async fn used<K: DeserializeOwned>(
     ground: &Ground,
     kind: &str,
     name: &str,
     change: &Value,
-    status: &Value,
 ) -> Result<()> {
     let api = ground.api(kind);
     let read = api.get(name).await?;
@@ -132,10 +182,6 @@ async fn used<K: DeserializeOwned>(
     api.patch(name, &plain, &Patch::Merge(spec))
         .await
         .context("spec")?;
-    let status = json!({"status": status});
-    api.patch_status(name, &plain, &Patch::Merge(status))
-        .await
-        .context("status")?;
     let applied = json!({
         "apiVersion": format!("{}/{}", ichor_crds::GROUP, ichor_crds::VERSION), "kind": kind,
         "metadata": {"name": name}, "spec": change,
