@@ -11,6 +11,7 @@
 mod admission;
 mod configuration;
 mod trust;
+mod world;
 
 pub use admission::{judge, review};
 pub use configuration::patch;

@@ -29,6 +29,8 @@ pub struct Stub {
     pub verb: Result<Access, LookupError>,
     /// Answer to verb `get` on secrets.
     pub get_secret: Result<Access, LookupError>,
+    /// What every lookup of an object comes to.
+    pub lookup: Result<(), LookupError>,
     /// Ichor's objects by resource.
     pub objects: BTreeMap<&'static str, Vec<Value>>,
     /// Types of the Secrets by name.
@@ -66,6 +68,7 @@ impl Default for Stub {
         Self {
             verb: Ok(Access::Allowed),
             get_secret: Ok(Access::Allowed),
+            lookup: Ok(()),
             objects: BTreeMap::from([("talosclusters", vec![cluster("prod")])]),
             secrets: BTreeMap::from([("pasted".to_owned(), kind)]),
             bundles: BTreeMap::new(),
@@ -91,6 +94,11 @@ impl Stub {
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
+    }
+
+    async fn look(&self) -> Result<(), LookupError> {
+        self.wait().await;
+        self.lookup.clone()
     }
 }
 
@@ -131,7 +139,7 @@ impl References for Stub {
         selector: &Selector,
         most: Option<u32>,
     ) -> Result<Vec<Box<RawValue>>, LookupError> {
-        self.wait().await;
+        self.look().await?;
         let all = self.objects.get(resource).into_iter().flatten();
         let selected = all.filter(|object| match selector {
             Selector::All => true,
@@ -148,12 +156,12 @@ impl References for Stub {
     }
 
     async fn secret_type(&self, _: &str, name: &str) -> Result<Option<String>, LookupError> {
-        self.wait().await;
+        self.look().await?;
         Ok(self.secrets.get(name).cloned())
     }
 
     async fn bundle(&self, _: &str, name: &str) -> Result<BundleLookup, LookupError> {
-        self.wait().await;
+        self.look().await?;
         Ok(self
             .bundles
             .get(name)
@@ -162,12 +170,12 @@ impl References for Stub {
     }
 
     async fn node_system_uuid(&self, name: &str) -> Result<Option<String>, LookupError> {
-        self.wait().await;
+        self.look().await?;
         Ok(self.nodes.get(name).cloned())
     }
 
     async fn is_terminating(&self, _: &str) -> Result<bool, LookupError> {
-        self.wait().await;
+        self.look().await?;
         Ok(self.terminating)
     }
 }
