@@ -41,8 +41,8 @@ Ichor and holds none of its verbs; *bob* holds every right. Where the CRD or a p
 with the webhook down), the API server answers first, in those words. A change of metadata alone is admitted without any
 of this; immutable fields are compared always, also while an object terminates.
 
-There are machines cp-1 (`4c4c4544-…`, configured), worker-1 (`…135`, not configured), new-1 (`…134`) and wiped-1
-(`…136`), which wait for approval, all of cluster prod; a reclaim `running` at wiped-1's address; operations `reboot-1`
+There are machines cp-1 (`4c4c4544-…`, configured), worker-1 (`…135`, not configured, with the static address
+10.50.0.44), new-1 (`…134`), wiped-1 (`…136`) and a second worker-1 (`…137`), which wait for approval, all of cluster prod; a reclaim `running` at wiped-1's address; operations `reboot-1`
 and `restore-1` (which has started); a Secret `junk`; a cluster `zero` without machines.
 ";
 
@@ -57,7 +57,7 @@ fn text() -> String {
         }
         text.push_str(&line(&row));
     }
-    text
+    text + &crate::beside::text()
 }
 
 fn section(kind: &str) -> String {

@@ -8,9 +8,11 @@
 mod common;
 
 mod bare;
+mod beside;
 mod caller;
 mod document;
 mod fields;
 mod immutable;
+mod kinds;
 mod rules;
 mod whole;

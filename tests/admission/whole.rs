@@ -99,10 +99,7 @@ async fn consent_is_written_in_lower_case_audited_and_stands() -> Result<()> {
             json!({"confirmUUID": null}),
             "confirmUUID cannot change any more",
         ),
-        (
-            json!({"force": true}),
-            "force cannot change any more",
-        ),
+        (json!({"force": true}), "force cannot change any more"),
         (
             json!({"forceUngraceful": true}),
             "forceUngraceful cannot change any more",
@@ -110,17 +107,13 @@ async fn consent_is_written_in_lower_case_audited_and_stands() -> Result<()> {
     ] {
         refused(&request.patch(change).await?, path)?;
     }
+    // What the CRD refuses, the webhook is not asked about: its last word is the consent.
     let audit = audited(world, "alice", &orphan.address().to_string()).await?;
     ensure!(
-        audit[format!("{WEBHOOK}/decision")] == "denied: Invalid",
+        audit[format!("{WEBHOOK}/decision")] == "allowed"
+            && audit[format!("{WEBHOOK}/confirmed-uuid")] == orphan.uuid().to_lowercase(),
         "{audit}"
     );
-    let log = std::fs::read_to_string(world.plane.audit_log())?;
-    let confirmed = format!(
-        "\"{WEBHOOK}/confirmed-uuid\":\"{}\"",
-        orphan.uuid().to_lowercase()
-    );
-    ensure!(log.contains(&confirmed), "no audit event has {confirmed}");
     orphan.clear_faults();
     Ok(())
 }

@@ -9,6 +9,7 @@ pub fn operations() -> Vec<Row> {
     let kind = "TalosOperation";
     let reset = |confirm: Value| create(json!({"kind": "reset", "node": {"confirm": confirm}}));
     let restore = || json!({"backupRef": {"name": "nightly"}, "snapshot": "s1", "confirm": "prod"});
+    let opened_by = |secret: &str| json!({"backupRef": {"name": "nightly"}, "snapshot": "s1", "confirm": "prod", "identitySecretRef": {"name": secret}});
     let pause = || spec(json!({"paused": true}));
     vec![
         row(
@@ -17,6 +18,20 @@ pub fn operations() -> Vec<Row> {
             as_is(),
             create(json!({"node": {"name": "cp-7"}})),
             "spec.node.name: Not found: \"cp-7\": no machine of cluster prod has that name, hostname, Node name or address; it has",
+        ),
+        row(
+            kind,
+            "an address is one of its link, too",
+            create(json!({"node": {"name": "10.50.0.44"}})),
+            create(json!({"node": {"name": "10.50.0.45"}})),
+            "spec.node.name: Not found: \"10.50.0.45\": no machine of cluster prod has that name, hostname, Node name or address; it has",
+        ),
+        row(
+            kind,
+            "a name that more than one machine has names all of them",
+            create(json!({"node": {"name": "9f0c0000-0042-3510-8052-b4c04f463135"}})),
+            create(json!({"node": {"name": "worker-1"}})),
+            "spec.node.name: Invalid value: \"worker-1\": may be any of 9f0c0000-0042-3510-8052-b4c04f463135 (worker-1), 9f0c0000-0042-3510-8052-b4c04f463137 (worker-1); give the name of the one that is meant",
         ),
         row(
             kind,
@@ -58,6 +73,13 @@ pub fn operations() -> Vec<Row> {
                 json!({"kind": "etcdRestore", "node": null, "etcdRestore": {"backupRef": {"name": "daily"}, "snapshot": "s1", "confirm": "prod"}}),
             ),
             "spec.etcdRestore.backupRef.name: Not found: \"daily\": no TalosEtcdBackup of that name; kubectl get talosetcdbackups lists them",
+        ),
+        row(
+            kind,
+            "and the Secret that opens the snapshot, which is there",
+            create(json!({"kind": "etcdRestore", "node": null, "etcdRestore": opened_by("junk")})),
+            create(json!({"kind": "etcdRestore", "node": null, "etcdRestore": opened_by("gone")})),
+            "spec.etcdRestore.identitySecretRef.name: Not found: \"gone\": no Secret of that name in namespace ichor-system; create it with the key identity",
         ),
         row(
             kind,
@@ -189,6 +211,27 @@ pub fn clusters() -> Vec<Row> {
             as_is(),
             create(json!({"kubernetesVersion": "v1.37.0"})),
             "spec.kubernetesVersion: Invalid value: \"v1.37.0\": Talos v1.13 runs Kubernetes v1.31 to v1.36",
+        ),
+        row(
+            kind,
+            "editing versions is no way around an upgrade: no downgrade, no minor release left out",
+            Ask::Patch("prod", spec(json!({"talosVersion": "v1.13.6"}))),
+            Ask::Patch("prod", spec(json!({"talosVersion": "v1.12.9"}))),
+            "spec.talosVersion: Invalid value: \"v1.12.9\": is older than Talos v1.13, which runs: a downgrade below the running minor release is not supported, with a TalosOperation of kind talosUpgrade",
+        ),
+        row(
+            kind,
+            "the endpoint holds no password, and a refusal repeats none",
+            as_is(),
+            create(json!({"endpoint": "https://user:password@10.50.0.2:6443"})),
+            "spec.endpoint: Forbidden: a URL with \"@\" may hold a user name and a password, which everybody would read: take them out",
+        ),
+        row(
+            kind,
+            "an address is probed once, whatever its text",
+            Ask::Patch("zero", spec(json!({"discovery": {"addresses": ["fd00::1", "fd00::2"]}}))),
+            Ask::Patch("zero", spec(json!({"discovery": {"addresses": ["fd00::1", "FD00:0::1"]}}))),
+            "spec.discovery.addresses: Duplicate value: \"fd00::1\": is the address of FD00:0::1, which is in the list: take one of the two out",
         ),
         row(
             kind,

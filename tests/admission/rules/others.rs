@@ -156,6 +156,13 @@ fn backups() -> Vec<Row> {
         .first("user \"editor\" may not get Secret \"junk\" in namespace ichor-system, so Ichor does not use it for them: needs verb \"get\" on secrets"),
         row(
             kind,
+            "the URL holds no password, and a refusal repeats none",
+            create(json!({"destination": s3("junk")})),
+            create(json!({"destination": {"volume": null, "s3": {"endpoint": "https://user:password@s3.example.com", "bucket": "backups", "credentialsSecretRef": {"name": "junk"}}}})),
+            "spec.destination.s3.endpoint: Forbidden: a URL with \"@\" may hold a user name and a password, which everybody would read: take them out",
+        ),
+        row(
+            kind,
             "and they are there",
             create(json!({"destination": s3("junk")})),
             create(json!({"destination": s3("gone")})),
@@ -177,7 +184,7 @@ fn storages() -> Vec<Row> {
             "the selector is whole",
             as_is(),
             volume("(disk.size > 1u", "1TiB"),
-            "spec.volumes[0].diskSelector.match: Invalid value: \"(disk.size > 1u\": has a bracket or a quote that nothing closes",
+            "spec.volumes[0].diskSelector.match: Invalid value: \"(disk.size > 1u\": at character 1: nothing closes this \"(\"",
         ),
         row(
             kind,

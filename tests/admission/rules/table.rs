@@ -1,6 +1,6 @@
 //! The rules of reclaims and machines, and all of them together.
 
-use super::things::{CP, NEW, WIPED, WORKER};
+use super::things::{CP, NEW, OTHER_PRINT, WIPED, WORKER};
 use super::{Ask, Row, clusters, others, row, spec};
 use serde_json::{Value, json};
 
@@ -121,10 +121,17 @@ fn machines() -> Vec<Row> {
         ),
         row(
             kind,
-            "so does a change of what was approved, until the machine is configured",
+            "so does a change of what was approved, until the machine is configured and after a reset",
             by_editor(Ask::Patch(CP, spec(json!({"endpoint": "10.50.0.8"})))),
             by_editor(Ask::Patch(WORKER, spec(json!({"endpoint": "10.50.0.8"})))),
-            "user \"editor\" may not change role, endpoint, install or maintenanceFingerprint of an approved machine that is not configured yet in namespace ichor-system: needs verb \"approve\"",
+            "user \"editor\" may not change role, endpoint or install of an approved machine that is not configured in namespace ichor-system: needs verb \"approve\"",
+        ),
+        row(
+            kind,
+            "and another fingerprint is a new approval, always",
+            by_editor(Ask::Patch(CP, spec(json!({"upgradeHold": "disk"})))),
+            by_editor(Ask::Patch(CP, spec(json!({"maintenanceFingerprint": OTHER_PRINT})))),
+            "user \"editor\" may not change maintenanceFingerprint of an approved machine: what the approver saw in namespace ichor-system: needs verb \"approve\"",
         ),
         row(
             kind,
@@ -189,6 +196,41 @@ fn machines() -> Vec<Row> {
         ),
         row(
             kind,
+            "nor one that the other's link has",
+            as_is(),
+            create(json!({"endpoint": "10.50.0.44"})),
+            "spec.endpoint: Duplicate value: \"10.50.0.44\": the approved machine 9f0c0000-0042-3510-8052-b4c04f463135 (worker-1) of prod has it",
+        ),
+        row(
+            kind,
+            "nor two links one",
+            create(json!({"network": fixed(&["10.50.0.45/24"])})),
+            create(json!({"network": fixed(&["10.50.0.44/16"])})),
+            "spec.network.addresses: Duplicate value: \"10.50.0.44\": the approved machine 9f0c0000-0042-3510-8052-b4c04f463135 (worker-1) of prod has it",
+        ),
+        row(
+            kind,
+            "an address is once in a list, whatever its text",
+            create(json!({"network": fixed(&["fd00::1/64", "fd00::2/64"])})),
+            create(json!({"network": fixed(&["fd00::1/64", "FD00:0::1/64"])})),
+            "spec.network.addresses: Duplicate value: \"fd00::1/64\": is the address of FD00:0::1/64, which is in the list: take one of the two out",
+        ),
+        row(
+            kind,
+            "labels are ones that a Node can have",
+            create(json!({"labels": {"example.com/rack": "b1"}})),
+            create(json!({"labels": {"rack": "b 1"}})),
+            "spec.labels[rack]: Invalid value: \"b 1\": is not the value of a label",
+        ),
+        row(
+            kind,
+            "and so are taints",
+            create(json!({"taints": [{"key": "example.com/gpu", "effect": "NoSchedule"}]})),
+            create(json!({"taints": [{"key": "gpu!", "effect": "NoSchedule"}]})),
+            "spec.taints[0].key: Invalid value: \"gpu!\": is not the key of a label",
+        ),
+        row(
+            kind,
             "nor a UUID, in either byte order",
             as_is(),
             Ask::Create(
@@ -218,6 +260,11 @@ fn machines() -> Vec<Row> {
             "user \"editor\" may not abandon machines in namespace ichor-system: needs verb \"approve\" on talosmachines.ichor.maesh.dev",
         ),
     ]
+}
+
+/// A link with these addresses.
+fn fixed(addresses: &[&str]) -> Value {
+    json!({"addressing": "static", "addresses": addresses})
 }
 
 fn abandon() -> Value {

@@ -16,6 +16,10 @@ pub const NEW: &str = "9f0c0000-0042-3510-8052-b4c04f463134";
 pub const WORKER: &str = "9f0c0000-0042-3510-8052-b4c04f463135";
 /// wiped-1, a machine that waits for approval at an address that is being reclaimed.
 pub const WIPED: &str = "9f0c0000-0042-3510-8052-b4c04f463136";
+/// twin-1, a machine that waits for approval with the hostname of worker-1.
+const TWIN: &str = "9f0c0000-0042-3510-8052-b4c04f463137";
+/// A fingerprint that no machine has.
+pub const OTHER_PRINT: &str = "6MyYvGEYNLhaDCqSeI9zIZPmSsO3a7hQnaMsmcjM2aU=";
 const PRINT: &str = "5MyYvGEYNLhaDCqSeI9zIZPmSsO3a7hQnaMsmcjM2aU=";
 const CSR: &str = include_str!("csr.pem");
 
@@ -103,6 +107,8 @@ pub async fn set_up(admin: &Kubectl) -> Result<()> {
     };
     let bundle = Bundle::generate()?.yaml()?;
     let pending = json!({"spec": {"approval": "Pending"}});
+    let link =
+        json!({"spec": {"network": {"addressing": "static", "addresses": ["10.50.0.44/24"]}}});
     let reboot = example("TalosOperation")["spec"].clone();
     let restore = json!({
         "clusterRef": {"name": "prod"}, "kind": "etcdRestore",
@@ -121,7 +127,8 @@ pub async fn set_up(admin: &Kubectl) -> Result<()> {
             json!({"spec": {"role": "controlplane"}}),
         ),
         machine(NEW, "new-1", "10.50.0.3", pending.clone()),
-        machine(WORKER, "worker-1", "10.50.0.4", json!({})),
+        machine(WORKER, "worker-1", "10.50.0.4", link),
+        machine(TWIN, "worker-1", "10.50.0.5", pending.clone()),
         machine(WIPED, "wiped-1", "10.50.0.66", pending),
         object("MachineReclaim", "running", &address),
         object(
