@@ -67,8 +67,7 @@ pub async fn removed(mut ichor: Release<'_>) -> Result<()> {
     .await
 }
 
-/// Deletes the CRDs and all objects with them. The API server may need more than a minute for one that it has just begun
-/// to serve.
+/// Deletes the CRDs and all objects with them.
 pub async fn delete_crds(cluster: &Cluster) -> Result<()> {
     let kubectl = &cluster.kubectl;
     let all = left(cluster).await?;
@@ -76,10 +75,17 @@ pub async fn delete_crds(cluster: &Cluster) -> Result<()> {
         .iter()
         .filter(|name| name.starts_with("customresourcedefinition"));
     let crds: Vec<&str> = crds.map(String::as_str).collect();
-    let deleted = kubectl
-        .run(&[&["delete", "--timeout=3m"], &crds[..]].concat())
-        .await;
-    if let Err(error) = deleted {
+    // An API server that nobody has asked for a kind yet may leave its CRD for minutes: it lists the objects while it
+    // is still starting their storage, fails, and does not notice that it has to try again.
+    let kinds = crds.iter().filter_map(|name| name.rsplit('/').next());
+    let kinds = kinds.collect::<Vec<_>>().join(",");
+    eventually("every kind to be served", async || {
+        let get = ["get", &kinds, "--all-namespaces", "-o", "name"];
+        kubectl.run(&get).await.map(Some)
+    })
+    .await?;
+    let delete = ["delete", "--timeout=2m"];
+    if let Err(error) = kubectl.run(&[&delete, &crds[..]].concat()).await {
         let conditions =
             "jsonpath={range .items[*]}{.metadata.name}: {.status.conditions}{\"\\n\"}{end}";
         let left = kubectl.run(&["get", "crd", "-o", conditions]).await?;
