@@ -28,9 +28,10 @@ soak: ground ## Load and rotations for ICHOR_SOAK_SECONDS (600); memory and file
 	@cargo test --locked --test rotation -- --ignored --nocapture soak
 
 .PHONY: check
-check: tools ## Format, lints, documentation and dependencies, with warnings as errors
+check: tools ## Format, lints, every crate alone, documentation and dependencies, with warnings as errors
 	@cargo fmt --all --check
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
+	@for crate in crds certs talos machineconfig webhook; do cargo check --quiet --locked -p ichor-$$crate; done
 	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 	@for module in $(GO_MODULES); do (cd $$module && test -z "$$(gofmt -l .)" && go vet ./...); done
 	@scripts/need cargo-deny $(CARGO_DENY_VERSION) $(TOOLS)

@@ -205,3 +205,7 @@ impl IntoResponse for Unjudged {
         (code, message).into_response()
     }
 }
+
+#[cfg(test)]
+#[path = "handler_tests.rs"]
+mod tests;
