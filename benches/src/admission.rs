@@ -220,13 +220,36 @@ pub struct Measured {
     pub memory: Vec<(&'static str, Memory)>,
 }
 
-/// Measures `servers` in interleaved rounds: each at its peak, and then at half of the peaks of those named in `halves`
-/// where that is within its reach.
+/// Reviews a second to measure latencies at, by the peaks.
+pub type Rates = fn(&[Series]) -> Vec<f64>;
+
+/// No latencies.
+pub fn no_rates(_: &[Series]) -> Vec<f64> {
+    Vec::new()
+}
+
+/// Half of Ichor's peak, and half of its peer's.
+pub fn half_of_each(peaks: &[Series]) -> Vec<f64> {
+    let named = [ICHOR, PEER].map(|name| peaks.iter().find(|peak| peak.name == name));
+    let named = named.into_iter().flatten();
+    named.map(|peak| (peak.rate() / 2.0).round()).collect()
+}
+
+/// Half of the lower of the two, which both reach.
+pub fn half_of_the_lower(peaks: &[Series]) -> Vec<f64> {
+    half_of_each(peaks)
+        .into_iter()
+        .reduce(f64::min)
+        .into_iter()
+        .collect()
+}
+
+/// Measures `servers` in interleaved rounds: each at its peak, and then at the `rates` that are within its reach.
 pub async fn interleaved(
     ground: &Ground,
     servers: &[Server],
     load: &Load,
-    halves: &[&str],
+    rates: Rates,
 ) -> Result<Measured> {
     let mut series: Vec<Series> = servers
         .iter()
@@ -234,17 +257,17 @@ pub async fn interleaved(
         .collect();
     // Warms everything up, and counts for nothing.
     rounds(ground, 1, servers, load, &mut series).await?;
-    series.iter_mut().for_each(|series| series.runs.clear());
-    rounds(ground, ground.rounds, servers, load, &mut series).await?;
-    let mut rated = Vec::new();
-    for half in halves {
-        let of = series.iter().find(|series| series.name == *half);
-        let rate = (of.with_context(|| format!("no server {half}"))?.rate() / 2.0).round();
-        let within = series.iter().filter(|one| rate < one.rate() * 0.75);
-        rated.extend(within.map(|one| Series::at(one.name, rate, 0)));
+    for one in &mut series {
+        one.runs.clear();
     }
-    rounds(ground, ground.rounds, servers, load, &mut rated).await?;
-    series.append(&mut rated);
+    rounds(ground, ground.rounds, servers, load, &mut series).await?;
+    let mut tails = Vec::new();
+    for rate in rates(&series) {
+        let within = series.iter().filter(|one| rate < one.rate() * 0.75);
+        tails.extend(within.map(|one| Series::at(one.name, rate, 0)));
+    }
+    rounds(ground, ground.rounds, servers, load, &mut tails).await?;
+    series.append(&mut tails);
     let mut memory = Vec::new();
     for server in servers {
         memory.push((server.name, server.memory()?));
@@ -293,5 +316,38 @@ impl Series {
     /// Median of the answers a second.
     pub fn rate(&self) -> f64 {
         self.median(|run| run.answered.rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_are_measured_at_half_of_a_peak() {
+        let peak = |name, rate| {
+            let mut peak = Series::peak(name);
+            let answered = Answered {
+                total: 1,
+                rate,
+                p50: Duration::ZERO,
+                p99: Duration::ZERO,
+                held: 0,
+                anew: 0,
+            };
+            peak.runs.push(Run {
+                answered,
+                per_core: rate,
+            });
+            peak
+        };
+        let peaks = [
+            peak("nothing", 9_000.0),
+            peak(ICHOR, 6_000.0),
+            peak(PEER, 1_001.0),
+        ];
+        assert_eq!(half_of_each(&peaks), [3_000.0, 501.0]);
+        assert_eq!(half_of_the_lower(&peaks), [501.0]);
+        assert!(half_of_the_lower(&[]).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Admission with the real access review, against a real API server.
 
-use crate::admission::{Ground, ICHOR, Load, Measured, PEER, interleaved};
+use crate::admission::{Ground, Load, Measured, half_of_each, interleaved};
 use crate::kinds;
 use crate::review::{BUCKET, BUNDLE, CALLER};
 use crate::serve::worker;
@@ -26,7 +26,7 @@ pub async fn measure(ground: &Ground, world: &World) -> Result<(Measured, Vec<ki
         ground.peer(Some(&kubeconfig)).await?,
     ];
     let load = Load::of(VALIDATE_MACHINERECLAIMS);
-    let measured = interleaved(ground, &servers, &load, &[ICHOR, PEER]).await?;
+    let measured = interleaved(ground, &servers, &load, half_of_each).await?;
     let kinds = kinds::measure(ground, &servers, STREAMS).await?;
     Ok((measured, kinds))
 }

@@ -1,6 +1,6 @@
 //! The whole run, in an order in which one measurement does not spoil the next.
 
-use crate::admission::{Ground, ICHOR, Load, PEER, interleaved};
+use crate::admission::{Ground, Load, Rates, half_of_each, interleaved, no_rates};
 use crate::cores::Cores;
 use crate::report::Report;
 use crate::review::CLUSTER;
@@ -112,11 +112,12 @@ async fn admission(ground: &Ground, report: &mut Report) -> Result<()> {
         ground.peer(None).await?,
     ];
     // The tail of one webhook is enough: what the mutating one does beside it is a few allocations.
-    for (path, halves) in [
-        (VALIDATE_MACHINERECLAIMS, &[ICHOR, PEER][..]),
-        (MUTATE_MACHINERECLAIMS, &[]),
-    ] {
-        let measured = interleaved(ground, &servers, &Load::of(path), halves).await?;
+    let both: [(&str, Rates); 2] = [
+        (VALIDATE_MACHINERECLAIMS, half_of_each),
+        (MUTATE_MACHINERECLAIMS, no_rates),
+    ];
+    for (path, rates) in both {
+        let measured = interleaved(ground, &servers, &Load::of(path), rates).await?;
         report.admission(&format!("`{path}`, access review stubbed"), &measured);
     }
     Ok(())
