@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 /// How much more memory may be in use at the end than after the warm-up, in percent.
 const TOLERANCE: u64 = 5;
+/// How many more file descriptors may be open. An API server keeps the connections of before each rotation for a minute
+/// and a half, a few more on a busy computer; a descriptor that is lost once a rotation would show as fifty.
+const CONNECTIONS: u64 = 10;
 
 #[derive(Clone, Copy, Debug)]
 struct Sample {
@@ -90,7 +93,7 @@ async fn soak() -> Result<()> {
             memory[1] * 100 <= memory[0] * (100 + TOLERANCE),
             "memory grows"
         );
-        ensure!(open[1] <= open[0] + 2, "file descriptors grow");
+        ensure!(open[1] <= open[0] + CONNECTIONS, "file descriptors grow");
     }
     Ok(())
 }
