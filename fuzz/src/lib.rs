@@ -4,6 +4,7 @@
 
 #![allow(
     clippy::expect_used,
+    clippy::missing_panics_doc,
     clippy::panic,
     reason = "a target fails by panicking"
 )]

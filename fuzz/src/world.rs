@@ -205,6 +205,10 @@ fn broken() -> Vec<(&'static str, Vec<Value>)> {
     all
 }
 
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "spec and status are written where they are given"
+)]
 fn object(kind: &str, name: &str, spec: Value, status: Value) -> Value {
     json!({
         "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": kind,

@@ -1,5 +1,7 @@
 //! The fuzz targets on random bytes and on broken copies of their seeds, in every `make test`.
 
+#![allow(clippy::expect_used, reason = "a property fails by panicking")]
+
 use proptest::prelude::*;
 use std::path::Path;
 

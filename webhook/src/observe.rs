@@ -87,8 +87,8 @@ pub(crate) async fn observe(
         (Some(access), kind, bundle)
     };
     let backup = async {
-        let found = one(place, "talosetcdbackups", backup.as_deref()?);
-        Some(within(until, found).await)
+        let name = backup.as_deref()?;
+        Some(within(until, one(place, "talosetcdbackups", name)).await)
     };
     let all: &[Selector] = if clusters { &[Selector::All] } else { &[] };
     let clusters = list(place, "talosclusters", all);
@@ -101,11 +101,8 @@ pub(crate) async fn observe(
     let operations = list(place, "talosoperations", &operations);
     let storages = list(place, "talosstorages", &storages);
     let terminating = async {
-        if terminating {
-            Some(within(until, references.is_terminating(namespace)).await)
-        } else {
-            None
-        }
+        let asked = terminating.then(|| references.is_terminating(namespace));
+        Some(within(until, asked?).await)
     };
     let subject = async { tokio::join!(verb, cluster, secret, backup, terminating) };
     let others = async { tokio::join!(clusters, reclaims, machines, called, operations, storages) };
@@ -114,8 +111,7 @@ pub(crate) async fn observe(
     let (clusters, reclaims, machines, called, operations, storages) = others;
     let cluster_ids = match (&bundle, &clusters) {
         (Some(Ok(BundleLookup::Sound { .. })), Some(Ok(clusters))) => {
-            let ids = within(until, ids(references, namespace, clusters));
-            Some(ids.await)
+            Some(within(until, ids(references, namespace, clusters)).await)
         }
         _ => None,
     };

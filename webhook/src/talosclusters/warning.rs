@@ -12,7 +12,7 @@ pub(super) fn contract(snapshot: &Snapshot) -> Option<String> {
         old.version_contract.as_ref()?,
     );
     (new != was).then(|| {
-        format!("spec.versionContract changes from {was} to {new}: the configuration of every machine is rendered anew, and machines may need a reboot")
+        format!("spec.versionContract changes from {was} to {new}: the configuration of every machine is rendered anew, machines may need a reboot, and TalosConfigPatches that were tried on the old one are tried on the new one when they change")
     })
 }
 

@@ -78,6 +78,10 @@ fn asks_approve(said: &Said) -> bool {
 #[tokio::test]
 async fn approval_needs_the_verb_and_so_does_what_was_approved_until_it_is_configured() {
     let set = |pointer: &str, value: Value| with(approved(), &[(pointer, value)]);
+    let reprint = (
+        "/spec/maintenanceFingerprint",
+        json!(PRINT.replace('5', "6")),
+    );
     for (old, new, want) in [
         (Value::Null, pending(), false),
         (Value::Null, approved(), true),
@@ -101,10 +105,7 @@ async fn approval_needs_the_verb_and_so_does_what_was_approved_until_it_is_confi
         ),
         (
             approved(),
-            set(
-                "/spec/maintenanceFingerprint",
-                json!(PRINT.replace('5', "6")),
-            ),
+            with(approved(), std::slice::from_ref(&reprint)),
             true,
         ),
         (approved(), set("/spec/upgradeHold", json!("disk")), false),
@@ -116,13 +117,7 @@ async fn approval_needs_the_verb_and_so_does_what_was_approved_until_it_is_confi
         // The fingerprint is a new approval always; where it counts again after a reset, so is what goes with it.
         (
             configured(),
-            with(
-                configured(),
-                &[(
-                    "/spec/maintenanceFingerprint",
-                    json!(PRINT.replace('5', "6")),
-                )],
-            ),
+            with(configured(), std::slice::from_ref(&reprint)),
             true,
         ),
         (

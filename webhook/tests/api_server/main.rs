@@ -262,11 +262,12 @@ async fn consent_follows_inspection_and_stands() {
     let said = try_patch(&alice, "consent", &typed(&UUID.to_uppercase()), &[]).await;
     assert!(said.ok && said.err.is_empty(), "{}", said.err);
     assert_eq!(stored(&alice, "consent").await["spec"]["confirmUUID"], UUID);
+    // The CRD says it first (DESIGN section 3: so it holds with the webhook down).
     let both = json!({"spec": {"confirmUUID": null, "force": true}});
     let said = try_patch(&alice, "consent", &both, &[]).await;
     assert!(
-        said.err.starts_with("The MachineReclaim \"consent\" is invalid: \n* spec.confirmUUID: Forbidden: cannot change any more")
-            && said.err.contains("\n* spec.force: Forbidden"),
+        said.err.starts_with("The MachineReclaim \"consent\" is invalid: \n* spec.confirmUUID: Invalid value: confirmUUID cannot change any more")
+            && said.err.contains("\n* spec.force: Invalid value: force cannot change any more"),
         "{}",
         said.err
     );

@@ -5,7 +5,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use ichor_crds::MachineReclaim;
 use ichor_ground::controller::NAMESPACE;
 use ichor_webhook::{BundleLookup, References, Selector};
-use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 fn names(list: &[Box<serde_json::value::RawValue>]) -> Vec<String> {
@@ -76,6 +77,34 @@ async fn faults_32_every_page_is_read_and_a_field_selects() {
     gone.await.expect("they go");
 }
 
+/// With the rights of the controller's account, which may get Nodes and list none.
+#[tokio::test]
+async fn a_node_says_its_system_uuid() {
+    let world = World::shared().await;
+    let admin: Api<Node> = Api::all(world.plane.client().await.expect("a client"));
+    let uuid = "4c4c4544-0042-3510-8052-b4c04f463133";
+    let info = json!({
+        "systemUUID": uuid, "machineID": "", "bootID": "", "kernelVersion": "", "osImage": "", "architecture": "",
+        "containerRuntimeVersion": "", "kubeletVersion": "", "kubeProxyVersion": "", "operatingSystem": "",
+    });
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-a"}});
+    let node = serde_json::from_value(node).expect("a Node");
+    let params = PostParams::default();
+    admin.create(&params, &node).await.expect("it is made");
+    let live = world.live().await;
+    // Before its kubelet reported, it is there and says nothing.
+    let silent = live.node_system_uuid("worker-a").await.expect("a look");
+    assert!(silent.is_none_or(|uuid| uuid.is_empty()));
+    let status = Patch::Merge(json!({"status": {"nodeInfo": info}}));
+    let params = PatchParams::default();
+    let patched = admin.patch_status("worker-a", &params, &status);
+    patched.await.expect("its status is written");
+    let said = live.node_system_uuid("worker-a").await;
+    assert_eq!(said, Ok(Some(uuid.to_owned())));
+    let now = DeleteParams::default();
+    admin.delete("worker-a", &now).await.expect("it goes");
+}
+
 #[tokio::test]
 async fn what_is_not_there_is_no_failure() {
     let world = World::shared().await;
@@ -85,6 +114,7 @@ async fn what_is_not_there_is_no_failure() {
         live.bundle(NAMESPACE, "nothing").await,
         Ok(BundleLookup::NoSecret)
     );
+    assert_eq!(live.node_system_uuid("nothing").await, Ok(None));
     let sound = live.bundle(NAMESPACE, "prod-bundle").await;
     assert!(matches!(sound, Ok(BundleLookup::Sound { .. })), "{sound:?}");
     assert_eq!(live.is_terminating(NAMESPACE).await, Ok(false));
