@@ -145,7 +145,7 @@ const WARNINGS: [(&str, &str, &str, &str); 23] = [
         "TalosCluster",
         "contract",
         "another versionContract",
-        "spec.versionContract changes from … to …: the configuration of every machine is rendered anew, and machines may need a reboot",
+        "spec.versionContract changes from … to …: the configuration of every machine is rendered anew",
     ),
     (
         "TalosCluster",

@@ -188,6 +188,23 @@ fn storages() -> Vec<Row> {
         ),
         row(
             kind,
+            "it names what a disk has",
+            volume(
+                "disk.symlinks.exists(s, s.startsWith('/dev/disk/by-id/'))",
+                "1TiB",
+            ),
+            volume("disk.sise > 1u", "1TiB"),
+            "at character 6: a disk has no field \"sise\", only size, io_size, sector_size, readonly, model",
+        ),
+        row(
+            kind,
+            "and is true or false",
+            as_is(),
+            volume("disk.size", "1TiB"),
+            "gives a uint, and has to be true or false for a disk: compare it, as in disk.size > 100u * GB",
+        ),
+        row(
+            kind,
             "sizes do not cross",
             as_is(),
             volume("!system_disk", "90GiB"),
