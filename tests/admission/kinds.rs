@@ -186,7 +186,7 @@ async fn faults_7_approve_and_wipe_count_by_group_and_for_the_impersonated() -> 
 /// A group that holds `approve` and `wipe`, and nothing else: its members' right to write objects is their own.
 fn deciders() -> String {
     format!(
-        r#"
+        r"
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {{name: ground-deciders, namespace: {NAMESPACE}}}
@@ -199,7 +199,7 @@ kind: RoleBinding
 metadata: {{name: ground-deciders, namespace: {NAMESPACE}}}
 roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: ground-deciders}}
 subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: Group, name: deciders}}]
-"#
+"
     )
 }
 

@@ -126,6 +126,10 @@ pub async fn try_all(admin: &Kubectl, right: fn(&Row, &Said) -> Result<()>) -> R
 }
 
 /// A change of the spec.
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the change is written where it is given"
+)]
 pub fn spec(change: Value) -> Value {
     json!({"spec": change})
 }

@@ -12,6 +12,7 @@ pub fn all() -> Vec<Row> {
     [
         reclaims(),
         machines(),
+        parts_of_machines(),
         clusters::operations(),
         clusters::upgrades(),
         clusters::clusters(),
@@ -182,6 +183,34 @@ fn machines() -> Vec<Row> {
         .first("spec.identity: Invalid value: the identity of a machine cannot change: another identity is another machine"),
         row(
             kind,
+            "nobody approves while a reclaim or an operation acts on the machine",
+            Ask::Patch(NEW, approve()),
+            Ask::Patch(WIPED, approve()),
+            "spec.approval: Forbidden: MachineReclaim \"running\" acts on this machine and is not finished: wait for it, or end it with kubectl delete machinereclaim running, then approve",
+        ),
+        row(
+            kind,
+            "an approved machine is not deleted by mistake",
+            Ask::Delete(NEW),
+            Ask::Delete(WORKER),
+            "(worker-1) is an approved machine of cluster prod and is not deleted: use ichor node remove worker-1, which drains it, lets it leave etcd and wipes it. To forget it and leave it running as it is: kubectl annotate talosmachine 9f0c0000-0042-3510-8052-b4c04f463135 ichor.maesh.dev/abandon=true, then delete it",
+        ),
+        row(
+            kind,
+            "to abandon one needs verb approve",
+            Ask::Patch(WORKER, abandon()),
+            by_editor(Ask::Patch(WORKER, abandon())),
+            "user \"editor\" may not abandon machines in namespace ichor-system: needs verb \"approve\" on talosmachines.ichor.maesh.dev",
+        ),
+    ]
+}
+
+/// What two approved machines never have, and what a Node can.
+fn parts_of_machines() -> Vec<Row> {
+    let kind = "TalosMachine";
+    vec![
+        row(
+            kind,
             "no two approved machines share a hostname",
             as_is(),
             create(json!({"hostname": "cp-1"})),
@@ -210,6 +239,15 @@ fn machines() -> Vec<Row> {
         ),
         row(
             kind,
+            "nor a UUID, in either byte order",
+            as_is(),
+            Ask::Create(
+                json!({"metadata": {"name": "44454c4c-4200-1035-8052-b4c04f463133"}, "spec": {"identity": {"uuid": "44454c4c-4200-1035-8052-b4c04f463133"}}}),
+            ),
+            "spec.identity.uuid: Duplicate value: \"44454c4c-4200-1035-8052-b4c04f463133\": the approved machine 4c4c4544-0042-3510-8052-b4c04f463133 (cp-1) of prod has it",
+        ),
+        row(
+            kind,
             "an address is once in a list, whatever its text",
             create(json!({"network": fixed(&["fd00::1/64", "fd00::2/64"])})),
             create(json!({"network": fixed(&["fd00::1/64", "FD00:0::1/64"])})),
@@ -228,36 +266,6 @@ fn machines() -> Vec<Row> {
             create(json!({"taints": [{"key": "example.com/gpu", "effect": "NoSchedule"}]})),
             create(json!({"taints": [{"key": "gpu!", "effect": "NoSchedule"}]})),
             "spec.taints[0].key: Invalid value: \"gpu!\": is not the key of a label",
-        ),
-        row(
-            kind,
-            "nor a UUID, in either byte order",
-            as_is(),
-            Ask::Create(
-                json!({"metadata": {"name": "44454c4c-4200-1035-8052-b4c04f463133"}, "spec": {"identity": {"uuid": "44454c4c-4200-1035-8052-b4c04f463133"}}}),
-            ),
-            "spec.identity.uuid: Duplicate value: \"44454c4c-4200-1035-8052-b4c04f463133\": the approved machine 4c4c4544-0042-3510-8052-b4c04f463133 (cp-1) of prod has it",
-        ),
-        row(
-            kind,
-            "nobody approves while a reclaim or an operation acts on the machine",
-            Ask::Patch(NEW, approve()),
-            Ask::Patch(WIPED, approve()),
-            "spec.approval: Forbidden: MachineReclaim \"running\" acts on this machine and is not finished: wait for it, or end it with kubectl delete machinereclaim running, then approve",
-        ),
-        row(
-            kind,
-            "an approved machine is not deleted by mistake",
-            Ask::Delete(NEW),
-            Ask::Delete(WORKER),
-            "(worker-1) is an approved machine of cluster prod and is not deleted: use ichor node remove worker-1, which drains it, lets it leave etcd and wipes it. To forget it and leave it running as it is: kubectl annotate talosmachine 9f0c0000-0042-3510-8052-b4c04f463135 ichor.maesh.dev/abandon=true, then delete it",
-        ),
-        row(
-            kind,
-            "to abandon one needs verb approve",
-            Ask::Patch(WORKER, abandon()),
-            by_editor(Ask::Patch(WORKER, abandon())),
-            "user \"editor\" may not abandon machines in namespace ichor-system: needs verb \"approve\" on talosmachines.ichor.maesh.dev",
         ),
     ]
 }

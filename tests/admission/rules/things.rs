@@ -86,6 +86,10 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
     })
 }
 
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the change is written where it is given"
+)]
 fn machine(uuid: &str, hostname: &str, endpoint: &str, change: Value) -> Value {
     let mut machine = example("TalosMachine");
     let own = json!({
