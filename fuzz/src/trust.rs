@@ -84,12 +84,14 @@ fn now() -> Timestamp {
     "2027-03-01T12:00:00Z".parse().expect("a time")
 }
 
-/// No message repeats a long piece of what was read: it may be a key.
+/// No message repeats a long piece of what was read: it may be a key. A key has no blanks; a piece that has some is of
+/// our own words, which the engine finds in the program and puts into its inputs.
 fn keeps_secrets(message: &impl Display, input: &[u8]) {
     let message = message.to_string();
     let input = String::from_utf8_lossy(input);
     let letters: Vec<char> = message.chars().collect();
-    for piece in letters.windows(REPEATED) {
+    let pieces = letters.windows(REPEATED);
+    for piece in pieces.filter(|piece| !piece.iter().any(|letter| letter.is_whitespace())) {
         let piece: String = piece.iter().collect();
         assert!(!input.contains(&piece), "a message repeats {piece:?}");
     }
