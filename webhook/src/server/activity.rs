@@ -14,8 +14,30 @@ pub(super) struct Counts {
     since: Instant,
     begun: AtomicU64,
     open: AtomicUsize,
-    /// Microseconds from `since` to the end of the last request.
+    /// Open requests whose body has not arrived.
+    arriving: AtomicUsize,
+    /// Microseconds from `since` to the begin or the end of the last request.
     last: AtomicU64,
+}
+
+impl Counts {
+    fn touch(&self) {
+        let now = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.last.store(now, Ordering::Relaxed);
+    }
+}
+
+/// How little a connection is used, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Use {
+    /// It never asked anything.
+    Never,
+    /// Of all that it asks, only a part has come, and nothing new for a while.
+    Dawdling,
+    /// It has its answers.
+    Idle,
+    /// It waits for an answer.
+    Waiting,
 }
 
 impl Activity {
@@ -24,12 +46,14 @@ impl Activity {
             since: Instant::now(),
             begun: AtomicU64::new(0),
             open: AtomicUsize::new(0),
+            arriving: AtomicUsize::new(0),
             last: AtomicU64::new(0),
         }))
     }
 
     /// Counts a request, open until the guard is dropped.
     pub(super) fn begin(&self) -> Open {
+        self.0.touch();
         self.0.begun.fetch_add(1, Ordering::Relaxed);
         self.0.open.fetch_add(1, Ordering::Relaxed);
         Open(Arc::clone(&self.0))
@@ -40,12 +64,33 @@ impl Activity {
         self.0.begun.load(Ordering::Relaxed) > 0
     }
 
+    /// The body of a request, on its way until the guard is dropped.
+    pub(super) fn arriving(&self) -> Arriving {
+        self.0.arriving.fetch_add(1, Ordering::Relaxed);
+        Arriving(Arc::clone(&self.0))
+    }
+
     /// Whether no request is open.
-    pub(super) fn is_idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.0.open.load(Ordering::Relaxed) == 0
     }
 
-    /// When the last request ended; when the connection began, where there was none.
+    /// How it is used. A body has `patience` to arrive.
+    pub(super) fn use_now(&self, patience: Duration) -> Use {
+        let open = self.0.open.load(Ordering::Relaxed);
+        match open {
+            0 if self.ever() => Use::Idle,
+            0 => Use::Never,
+            _ if self.0.arriving.load(Ordering::Relaxed) >= open
+                && self.last().elapsed() >= patience =>
+            {
+                Use::Dawdling
+            }
+            _ => Use::Waiting,
+        }
+    }
+
+    /// When the last request began or ended; when the connection began, where there was none.
     pub(super) fn last(&self) -> Instant {
         self.0.since + Duration::from_micros(self.0.last.load(Ordering::Relaxed))
     }
@@ -73,8 +118,16 @@ pub(super) struct Open(Arc<Counts>);
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let now = u64::try_from(self.0.since.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.0.last.store(now, Ordering::Relaxed);
+        self.0.touch();
         self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A body that has not arrived.
+pub(super) struct Arriving(Arc<Counts>);
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        self.0.arriving.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,9 +1,12 @@
 //! One connection: handshake, requests, end.
 
 use super::Shared;
+use super::activity::Use;
 use super::guests::Guest;
-use http::HeaderValue;
 use http::header::CONNECTION;
+use http::{HeaderValue, Request};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -55,9 +58,16 @@ async fn requests(stream: TlsStream<TcpStream>, shared: &Shared, guest: &Guest) 
     let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let activity = &guest.activity;
     let router = TowerToHyperService::new(shared.router.clone());
-    let service = service_fn(|request| {
+    let service = service_fn(|request: Request<Incoming>| {
         let open = activity.begin();
-        let answer = router.call(request);
+        // The router drops the body, and this with it, as soon as it has read it.
+        let arriving = activity.arriving();
+        let answer = router.call(request.map(|body| {
+            body.map_err(move |error| {
+                let _ = &arriving;
+                error
+            })
+        }));
         let leaving = shared.leaving.clone();
         async move {
             let _open = open;
@@ -95,7 +105,8 @@ async fn requests(stream: TlsStream<TcpStream>, shared: &Shared, guest: &Guest) 
                 quiet.set(activity.quiet(UNUSED_DRAIN, Duration::MAX));
             }
             () = guest.leave.cancelled(), if !going => {
-                if !activity.ever() {
+                // Whoever has asked something since gets its answer.
+                if activity.use_now(shared.options.body_patience) <= Use::Dawdling {
                     return "made_room";
                 }
                 going = true;

@@ -1,7 +1,7 @@
 //! Who is connected. When every slot is taken and another peer waits, somebody who asks nothing has to go: otherwise
 //! peers that hold connections and never use them would keep the API server out.
 
-use super::activity::Activity;
+use super::activity::{Activity, Use};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,6 +14,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The open connections, at most a fixed number.
 pub(super) struct Guests {
     slots: Arc<Semaphore>,
+    body_patience: Duration,
     known: Arc<Mutex<HashMap<u64, Known>>>,
 }
 
@@ -34,9 +35,10 @@ pub(super) struct Guest {
 }
 
 impl Guests {
-    pub(super) fn new(most: usize) -> Self {
+    pub(super) fn new(most: usize, body_patience: Duration) -> Self {
         Self {
             slots: Arc::new(Semaphore::new(most)),
+            body_patience,
             known: Arc::default(),
         }
     }
@@ -68,13 +70,22 @@ impl Guests {
         }
     }
 
-    /// Tells one that is not being answered to leave: the oldest that never asked anything, else the one whose last
-    /// answer is longest ago.
+    /// Tells one that is not being answered to leave: the oldest that never asked anything, else one that is slow to say
+    /// what it asks, else the one whose last answer is longest ago.
     fn make_room(&self) {
         let known = lock(&self.known);
         let staying = known.values().filter(|one| !one.leave.is_cancelled());
-        let idle = staying.filter(|one| one.activity.is_idle());
-        if let Some(one) = idle.min_by_key(|one| (one.activity.ever(), one.activity.last())) {
+        let least = staying
+            .map(|one| {
+                (
+                    one.activity.use_now(self.body_patience),
+                    one.activity.last(),
+                    one,
+                )
+            })
+            .filter(|(used, ..)| *used != Use::Waiting)
+            .min_by_key(|(used, last, _)| (*used, *last));
+        if let Some((.., one)) = least {
             one.leave.cancel();
         }
     }

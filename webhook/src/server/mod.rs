@@ -34,6 +34,8 @@ pub struct ServeOptions {
     pub handshake_timeout: Duration,
     /// How long the head of a request may take, and the first request after the handshake.
     pub header_timeout: Duration,
+    /// How long the body of a request may be on its way, before its connection has to go when another one comes.
+    pub body_patience: Duration,
     /// How long a connection may stay without a request before it is asked to close.
     pub idle_timeout: Duration,
     /// How long new connections are still accepted after the shutdown signal.
@@ -48,6 +50,7 @@ impl Default for ServeOptions {
             max_connections: 256,
             handshake_timeout: Duration::from_secs(5),
             header_timeout: Duration::from_secs(10),
+            body_patience: Duration::from_secs(1),
             idle_timeout: Duration::from_mins(5),
             shutdown_grace: Duration::ZERO,
             drain_timeout: Duration::from_secs(10),
@@ -87,7 +90,7 @@ pub async fn serve(
     metrics: Metrics,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
-    let guests = guests::Guests::new(options.max_connections);
+    let guests = guests::Guests::new(options.max_connections, options.body_patience);
     let shared = Arc::new(Shared {
         tls: tokio_rustls::TlsAcceptor::from(tls),
         router,

@@ -96,6 +96,8 @@ pub(super) struct Ground {
     pub(super) release: CancellationToken,
     /// Cancelled when a request to `/held` was begun.
     pub(super) begun: CancellationToken,
+    /// Cancelled when a request to `/read` is reading its body.
+    pub(super) reading: CancellationToken,
 }
 
 impl Ground {
@@ -122,9 +124,20 @@ impl Ground {
         let shutdown = CancellationToken::new();
         let release = CancellationToken::new();
         let begun = CancellationToken::new();
-        let (reached, held) = (begun.clone(), release.clone());
+        let reading = CancellationToken::new();
+        let (reached, held, reads) = (begun.clone(), release.clone(), reading.clone());
         let router = Router::new()
             .route("/fast", post(|| async { "done" }))
+            .route(
+                "/read",
+                post(move |body: axum::body::Body| async move {
+                    reads.cancel();
+                    body.collect()
+                        .await
+                        .map_or(0, |body| body.to_bytes().len())
+                        .to_string()
+                }),
+            )
             .route(
                 "/held",
                 post(move || async move {
@@ -146,6 +159,7 @@ impl Ground {
             server,
             release,
             begun,
+            reading,
         }
     }
 

@@ -119,6 +119,29 @@ async fn at_the_limit_the_oldest_that_asks_nothing_makes_room() {
     ground.stop().await.expect("a clean end");
 }
 
+/// A body that does not come is no reason to keep its connection before one that has had answers.
+#[tokio::test]
+async fn at_the_limit_half_sent_bodies_make_room_before_idle_connections() {
+    let mut options = options();
+    options.max_connections = 2;
+    options.body_patience = Duration::ZERO;
+    let ground = Ground::start(options).await;
+    let mut used = Client::over(ground.connect("h2").await.expect("a handshake")).await;
+    assert_eq!(used.post("/fast").await.ok(), Some(StatusCode::OK));
+    let mut half = ground.connect("http/1.1").await.expect("a handshake");
+    let head = b"POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf";
+    half.write_all(head).await.expect("a part of a body");
+    ground.reading.cancelled().await;
+    let mut next = Client::over(ground.connect("h2").await.expect("a handshake")).await;
+    assert_eq!(next.post("/fast").await.ok(), Some(StatusCode::OK));
+    closed(&mut half).await;
+    assert_eq!(used.post("/fast").await.ok(), Some(StatusCode::OK));
+    ground
+        .eventually(r#"connections_total{outcome="made_room"} 1"#)
+        .await;
+    ground.stop().await.expect("a clean end");
+}
+
 /// Who waits for an answer is never sent away: the next one waits for a slot.
 #[tokio::test]
 async fn while_all_are_being_answered_the_next_connection_waits() {
