@@ -1,5 +1,6 @@
 //! The rules of admission with everything in place that the chart installs: CRDs, policies, webhook, roles.
 
+use crate::cluster::cannot_show;
 use crate::release::Release;
 use crate::rules::people::{CAROL, EDITOR, accepted, refused};
 use crate::rules::{Ask, ask, spec, things, try_all};
@@ -30,7 +31,7 @@ pub async fn every_rule(ichor: &Release<'_>) -> Result<()> {
 /// What is asked and what was answered is in the API server's audit log, also of a dry run.
 pub async fn audited(ichor: &Release<'_>) -> Result<()> {
     let Some(ground) = &ichor.cluster.ground else {
-        ichor.cluster.cannot_show(
+        cannot_show(
             "audit annotations",
             "the audit log of its API server is out of reach",
         );
@@ -94,9 +95,9 @@ pub async fn annotated(log: &Path, user: &str, wanted: &[(&str, &str)]) -> Resul
 }
 
 /// The roles of the chart are what the controller needs: nothing it asked for was forbidden.
-pub async fn roles(ichor: &Release<'_>) -> Result<()> {
+pub fn roles(ichor: &Release<'_>) -> Result<()> {
     let Some(ground) = &ichor.cluster.ground else {
-        ichor.cluster.cannot_show(
+        cannot_show(
             "that the controller's role suffices",
             "the audit log of its API server is out of reach",
         );

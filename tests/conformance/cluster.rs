@@ -73,14 +73,13 @@ impl Cluster {
     }
 
     async fn start() -> Result<Self> {
-        let (kubectl, ground) = match given("CONFORMANCE_KUBECONFIG") {
-            Some(path) => (Kubectl::of(Path::new(&path))?, None),
-            None => {
-                let egress = Egress::start()?;
-                let ca = KubernetesCa::generate()?;
-                let plane = ControlPlane::start_behind(ca, &egress.socket()).await?;
-                (plane.kubectl(), Some(Ground { plane, egress }))
-            }
+        let (kubectl, ground) = if let Some(path) = given("CONFORMANCE_KUBECONFIG") {
+            (Kubectl::of(Path::new(&path))?, None)
+        } else {
+            let egress = Egress::start()?;
+            let ca = KubernetesCa::generate()?;
+            let plane = ControlPlane::start_behind(ca, &egress.socket()).await?;
+            (plane.kubectl(), Some(Ground { plane, egress }))
         };
         Ok(Self {
             kubectl,
@@ -100,11 +99,11 @@ impl Cluster {
         ensure!(ok, "helm {}: {err}", args.join(" "));
         Ok(out)
     }
+}
 
-    /// Says what this cluster cannot show, so that nobody takes it for shown.
-    pub fn cannot_show(&self, what: &str, why: &str) {
-        println!("NOT SHOWN ON THIS CLUSTER: {what}: {why}");
-    }
+/// Says what the cluster cannot show, so that nobody takes it for shown.
+pub fn cannot_show(what: &str, why: &str) {
+    println!("NOT SHOWN ON THIS CLUSTER: {what}: {why}");
 }
 
 /// A variable that is set to something.

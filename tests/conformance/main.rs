@@ -48,7 +48,10 @@ async fn installed_from_the_chart_it_judges_reclaims_rotates_and_leaves_nothing(
     step("upgrade the release", rotation::upgrade(&mut ichor)).await?;
     step("rotation", rotation::rotates(&ichor)).await?;
     step("the webhook gone and back", down::and_back(&mut ichor)).await?;
-    step("the chart's roles suffice", admission::roles(&ichor)).await?;
+    step("the chart's roles suffice", async {
+        admission::roles(&ichor)
+    })
+    .await?;
     step("uninstall", removal::removed(ichor)).await
 }
 

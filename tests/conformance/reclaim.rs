@@ -1,6 +1,7 @@
 //! The reclaim of an orphan as an operator lives it (record 0136), with the program and the roles that the chart installs.
 
 use crate::admission::annotated;
+use crate::cluster::cannot_show;
 use crate::release::Release;
 use anyhow::{Result, ensure};
 use ichor_ground::controller::NAMESPACE;
@@ -10,7 +11,7 @@ use ichor_ground::{ClusterSetup, GroundCluster, Request, eventually};
 pub async fn story(ichor: &Release<'_>) -> Result<()> {
     is_looked_at(ichor, "running").await?;
     let Some(ground) = &ichor.cluster.ground else {
-        ichor.cluster.cannot_show(
+        cannot_show(
             "the reclaim of a machine",
             "simulated nodes listen on the loopback addresses of this computer, where its Pods do not reach them",
         );

@@ -207,7 +207,7 @@ async fn rolled_out(kubectl: &Kubectl) -> Result<()> {
     let conditions = "jsonpath={range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{\"\\n\"}{end}";
     let mut why = kubectl.run(&[&get[..], &[conditions]].concat()).await?;
     if why.is_empty() {
-        why = "it has no conditions: nothing on this cluster looks after Deployments\n".to_owned();
+        why.push_str("it has no conditions: nothing on this cluster looks after Deployments\n");
     }
     for look in [
         &["get", "replicasets,pods", "-n", NAMESPACE, "-o", "wide"][..],
