@@ -200,6 +200,14 @@ fn no_field_or_value_goes_and_none_becomes_required() {
         gone.is_empty(),
         "stored objects and those who write them need these: {gone:#?}"
     );
+    let demanding: Vec<_> = today
+        .difference(&known)
+        .filter(|line| is_demanded(line, &known, &today))
+        .collect();
+    assert!(
+        demanding.is_empty(),
+        "stored objects have none of these: {demanding:#?}"
+    );
     if std::env::var_os("ICHOR_GENERATE").is_some() {
         let lines: Vec<String> = today.into_iter().map(|line| line + "\n").collect();
         std::fs::write(path, lines.concat()).expect("fields.txt");
@@ -210,6 +218,47 @@ fn no_field_or_value_goes_and_none_becomes_required() {
         new.is_empty(),
         "fields.txt lacks {new:#?}: run `make generate`"
     );
+}
+
+/// Whether `line` is a new field that every object of before would need.
+fn is_demanded(line: &str, known: &BTreeSet<String>, today: &BTreeSet<String>) -> bool {
+    let Some((path, kind)) = line.split_once(' ') else {
+        return false;
+    };
+    let is_field =
+        !kind.starts_with("= ") && kind != "may be left out" && !path.ends_with([']', '}']);
+    let parent = path
+        .rsplit_once('.')
+        .map(|(parent, _)| format!("{parent} object"));
+    is_field
+        && parent.is_some_and(|parent| known.contains(&parent))
+        && !today.contains(&format!("{path} may be left out"))
+}
+
+#[test]
+fn a_new_field_that_every_object_would_need_is_noticed() {
+    let set = |lines: &[&str]| {
+        lines
+            .iter()
+            .map(ToString::to_string)
+            .collect::<BTreeSet<_>>()
+    };
+    let known = set(&["Kind.spec object"]);
+    for (today, demanded) in [
+        (set(&["Kind.spec.new string"]), true),
+        (
+            set(&["Kind.spec.new string", "Kind.spec.new may be left out"]),
+            false,
+        ),
+        // What is required in a block that is new is required of nobody who has no such block.
+        (set(&["Kind.spec.block.new string"]), false),
+    ] {
+        assert_eq!(
+            today.iter().any(|line| is_demanded(line, &known, &today)),
+            demanded,
+            "{today:?}"
+        );
+    }
 }
 
 fn fields() -> BTreeSet<String> {

@@ -160,9 +160,10 @@ async fn validated<R: Judged>(
             (Answer::allowed(request.uid), "allowed", "Allowed")
         }
         Some(denial) => {
-            let message = denial.message(R::KIND, &request.name);
+            let name = &snapshot.facts.name;
+            let message = denial.message(R::KIND, name);
             tracing::info!(caller = %snapshot.facts.caller, dry_run, %message, "denied");
-            let status = denial.status(R::KIND, &request.name);
+            let status = denial.status(R::KIND, name);
             (
                 Answer::denied(request.uid, status),
                 "denied",
@@ -266,7 +267,11 @@ fn facts<R: Judged>(
         review: request.uid.clone(),
         caller_uid: request.user_info.uid.clone().filter(|uid| !uid.is_empty()),
         namespace: request.namespace.clone(),
-        name: request.name.clone(),
+        // The deletion of a collection is a review for each object, and names none.
+        name: match (&change, old) {
+            (Change::Delete { .. }, Some(old)) if request.name.is_empty() => old.name().to_owned(),
+            _ => request.name.clone(),
+        },
         change,
         annotations,
         old_annotations,

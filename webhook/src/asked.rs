@@ -117,13 +117,18 @@ pub(crate) async fn send(
         "TalosConfigPatch" => "talosconfigpatches".to_owned(),
         kind => format!("{}s", kind.to_lowercase()),
     };
+    // The API server names no object where a collection is deleted, and then only oldObject says which it is.
+    let name = match operation {
+        "DELETE" => json!(""),
+        _ => about["metadata"]["name"].clone(),
+    };
     let ask = async |webhook: &str, object: &Value| -> Value {
         let review = json!({
             "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
             "request": {
                 "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
                 "resource": {"group": "ichor.maesh.dev", "version": "v1alpha1", "resource": plural},
-                "name": about["metadata"]["name"], "namespace": about["metadata"]["namespace"],
+                "name": name, "namespace": about["metadata"]["namespace"],
                 "operation": operation, "object": object, "oldObject": old,
                 "userInfo": {"username": user, "uid": format!("uid-of-{user}")},
             },

@@ -165,6 +165,15 @@ impl<R: Judged> Facts<R> {
         self.namespace == self.ichor_namespace
     }
 
+    /// Whether the controller asks, by the account that is installed for it.
+    pub fn is_by_the_controller(&self) -> bool {
+        let account = format!(
+            "system:serviceaccount:{}:ichor-controller",
+            self.ichor_namespace
+        );
+        self.caller == account
+    }
+
     /// Whether the annotation `key` is `true` now.
     pub fn is_annotated(&self, key: &str) -> bool {
         self.annotations

@@ -26,6 +26,8 @@ pub(crate) struct Stored<'a> {
 #[serde(rename_all = "camelCase")]
 struct Metadata<'a> {
     #[serde(default)]
+    name: String,
+    #[serde(default)]
     annotations: Option<BTreeMap<String, String>>,
     #[serde(borrow, default)]
     managed_fields: Option<&'a RawValue>,
@@ -34,6 +36,10 @@ struct Metadata<'a> {
 impl<'a> Stored<'a> {
     pub(crate) fn decode(text: &'a RawValue) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text.get())
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.metadata.name
     }
 
     /// Its annotations, `None` where there is no map to add to.

@@ -89,7 +89,8 @@ impl Running {
         )
     }
 
-    /// Approved machines count. One with an upgrade hold does not: the upgrade leaves it alone.
+    /// Approved machines count that have a configuration: what others show is what they were booted from. One with an
+    /// upgrade hold does not count: the upgrade leaves it alone.
     fn seen(
         machines: &[Seen<TalosMachine>],
         version: impl Fn(&TalosMachineStatus) -> Option<&str>,
@@ -100,7 +101,7 @@ impl Running {
             hold.is_some_and(|why| !why.is_empty())
         };
         let machines = machines.iter();
-        let machines = machines.filter(|machine| machine.is_approved() && !held(machine));
+        let machines = machines.filter(|machine| runs_as_configured(machine) && !held(machine));
         let mut minors: Vec<Minor> = machines
             .filter_map(|machine| Minor::of(version(machine.status.as_ref()?)?))
             .collect();
@@ -125,6 +126,15 @@ impl Running {
             format!("leaves out a minor release after {what} {oldest}, which runs: upgrade one minor release at a time")
         })
     }
+}
+
+/// Whether a machine that was let in runs what it was configured with, as far as that is known.
+pub(crate) fn runs_as_configured(machine: &Seen<TalosMachine>) -> bool {
+    let status = machine.status.as_ref();
+    let configured = status.is_some_and(|status| {
+        status.applied_hash.is_some() && status.stage.as_deref() != Some("maintenance")
+    });
+    machine.is_approved() && (configured || !machine.is_whole())
 }
 
 impl fmt::Display for Minor {

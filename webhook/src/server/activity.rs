@@ -16,7 +16,7 @@ pub(super) struct Counts {
     open: AtomicUsize,
     /// Open requests whose body has not arrived.
     arriving: AtomicUsize,
-    /// Microseconds from `since` to the begin or the end of the last request.
+    /// Microseconds from `since` to the last answer, or to the begin of a request while none was open.
     last: AtomicU64,
 }
 
@@ -53,9 +53,11 @@ impl Activity {
 
     /// Counts a request, open until the guard is dropped.
     pub(super) fn begin(&self) -> Open {
-        self.0.touch();
         self.0.begun.fetch_add(1, Ordering::Relaxed);
-        self.0.open.fetch_add(1, Ordering::Relaxed);
+        // One more that is slow does not make the others fast.
+        if self.0.open.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.0.touch();
+        }
         Open(Arc::clone(&self.0))
     }
 
@@ -90,7 +92,8 @@ impl Activity {
         }
     }
 
-    /// When the last request began or ended; when the connection began, where there was none.
+    /// When the last answer was given, or a request begun while none was open; when the connection began, where there was
+    /// none.
     pub(super) fn last(&self) -> Instant {
         self.0.since + Duration::from_micros(self.0.last.load(Ordering::Relaxed))
     }
@@ -116,9 +119,15 @@ impl Activity {
 /// A request being answered.
 pub(super) struct Open(Arc<Counts>);
 
+impl Open {
+    /// The request was judged.
+    pub(super) fn answered(&self) {
+        self.0.touch();
+    }
+}
+
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.touch();
         self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -129,5 +138,29 @@ pub(super) struct Arriving(Arc<Counts>);
 impl Drop for Arriving {
     fn drop(&mut self) {
         self.0.arriving.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_has_its_time_and_further_slow_ones_give_it_no_more() {
+        let (activity, patience) = (Activity::new(), Duration::from_secs(1));
+        assert_eq!(activity.use_now(patience), Use::Never);
+        let first = (activity.begin(), activity.arriving());
+        assert_eq!(activity.use_now(patience), Use::Waiting);
+        tokio::time::advance(Duration::from_millis(600)).await;
+        let second = (activity.begin(), activity.arriving());
+        assert_eq!(activity.use_now(patience), Use::Waiting);
+        tokio::time::advance(Duration::from_millis(600)).await;
+        assert_eq!(activity.use_now(patience), Use::Dawdling);
+        // One body is there, and its answer is waited for.
+        drop(second.1);
+        assert_eq!(activity.use_now(patience), Use::Waiting);
+        second.0.answered();
+        drop((first, second.0));
+        assert_eq!(activity.use_now(patience), Use::Idle);
     }
 }

@@ -13,6 +13,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tokio_rustls::server::TlsStream;
 
 /// Requests of one connection at once; the API server opens another connection where it needs more.
@@ -25,9 +26,9 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 const MAX_HEAD: u32 = 32 << 10;
 /// How often a quiet HTTP/2 peer is asked whether it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// How long a drain waits for the first request of a connection: HTTP/2 has no GOAWAY before the peer's
-/// preface.
-const UNUSED_DRAIN: Duration = Duration::from_secs(1);
+/// How long a peer may take to go once it was told to and has its answers. One that never asked anything goes in this time,
+/// too: HTTP/2 has no GOAWAY before the peer's preface.
+const LEAVES: Duration = Duration::from_secs(1);
 
 /// Serves the connection until it ends, and counts how.
 pub(super) async fn run(stream: TcpStream, shared: &Shared, guest: Guest) {
@@ -70,8 +71,13 @@ async fn requests(stream: TlsStream<TcpStream>, shared: &Shared, guest: &Guest) 
         }));
         let leaving = shared.leaving.clone();
         async move {
-            let _open = open;
             let mut answer = answer.await;
+            if answer
+                .as_ref()
+                .is_ok_and(|answer| answer.status().is_success())
+            {
+                open.answered();
+            }
             // An idle HTTP/1.1 connection cannot be told to go, so each is told with its last answer.
             if let Ok(answer) = &mut answer
                 && !h2
@@ -89,6 +95,9 @@ async fn requests(stream: TlsStream<TcpStream>, shared: &Shared, guest: &Guest) 
     let quiet = activity.quiet(shared.options.header_timeout, shared.options.idle_timeout);
     tokio::pin!(quiet);
     let mut going = false;
+    // A peer that was told to go and does not is cut off, once all that it asked is answered.
+    let cut_off = tokio::time::sleep(Duration::MAX);
+    tokio::pin!(cut_off);
     loop {
         tokio::select! {
             ended = connection.as_mut() => return match ended {
@@ -99,30 +108,30 @@ async fn requests(stream: TlsStream<TcpStream>, shared: &Shared, guest: &Guest) 
                     "broken"
                 }
             },
-            () = shared.draining.cancelled(), if !going => {
-                going = true;
-                connection.as_mut().graceful_shutdown();
-                quiet.set(activity.quiet(UNUSED_DRAIN, Duration::MAX));
+            () = cut_off.as_mut(), if going => {
+                if activity.use_now(Duration::MAX) != Use::Waiting {
+                    return "cut_off";
+                }
+                cut_off.as_mut().reset(Instant::now() + LEAVES);
+                continue;
             }
+            () = shared.draining.cancelled(), if !going => {}
             () = guest.leave.cancelled(), if !going => {
                 // Whoever has asked something since gets its answer.
                 if activity.use_now(shared.options.body_patience) <= Use::Dawdling {
                     return "made_room";
                 }
-                going = true;
-                connection.as_mut().graceful_shutdown();
-                quiet.set(activity.quiet(UNUSED_DRAIN, Duration::MAX));
             }
-            () = quiet.as_mut() => {
+            () = quiet.as_mut(), if !going => {
                 // A peer that never asked anything has no request to lose, and need not hear of GOAWAY.
                 if !activity.ever() {
                     return "silent";
                 }
-                going = true;
-                connection.as_mut().graceful_shutdown();
-                quiet.set(activity.quiet(UNUSED_DRAIN, Duration::MAX));
             }
         }
+        going = true;
+        connection.as_mut().graceful_shutdown();
+        cut_off.as_mut().reset(Instant::now() + LEAVES);
     }
 }
 

@@ -250,14 +250,15 @@ async fn what_never_changes_stays_and_probed_addresses_can_be_dialled() {
     }
 }
 
-/// An edit is no way around an operation: what runs decides, and without an approved machine nothing does.
+/// An edit is no way around an operation: what runs decides, and without a configured machine nothing does.
 #[tokio::test]
 async fn versions_are_edited_one_step_upwards_from_what_runs() {
     let running = |approval: &str, talos: &str, kubernetes: &str| {
         let spec =
             json!({"approval": approval, "clusterRef": {"name": "lab"}, "identity": {"uuid": "a"}});
         let mut machine = object("TalosMachine", "a", spec);
-        machine["status"] = json!({"talosVersion": talos, "kubernetesVersion": kubernetes});
+        machine["status"] =
+            json!({"appliedHash": "abc", "talosVersion": talos, "kubernetesVersion": kubernetes});
         let mut stub = empty();
         stub.objects.insert("talosmachines", vec![machine]);
         stub
@@ -268,6 +269,12 @@ async fn versions_are_edited_one_step_upwards_from_what_runs() {
         |version: &str| with(old.clone(), &[("/spec/kubernetesVersion", json!(version))]);
     let contract = |object: Value| with(object, &[("/spec/versionContract", json!("v1.12"))]);
     let as_spec = || running("Approved", "v1.13.5", "v1.35.4");
+    // What a machine was booted from is not what runs, before it is configured and after a reset.
+    let booted = |status: Value| {
+        let mut stub = running("Approved", "", "");
+        stub.objects.get_mut("talosmachines").expect("machines")[0]["status"] = status;
+        stub
+    };
     for (stub, new, want) in [
         (as_spec(), talos("v1.13.9"), ""),
         (as_spec(), talos("v1.14.0"), ""),
@@ -304,6 +311,18 @@ async fn versions_are_edited_one_step_upwards_from_what_runs() {
             "is older than Kubernetes v1.35",
         ),
         (running("Pending", "", ""), kubernetes("v1.34.0"), ""),
+        (
+            booted(json!({"talosVersion": "v1.14.0"})),
+            contract(talos("v1.12.0")),
+            "",
+        ),
+        (
+            booted(
+                json!({"appliedHash": "abc", "stage": "maintenance", "talosVersion": "v1.14.0"}),
+            ),
+            contract(talos("v1.12.0")),
+            "",
+        ),
         (empty(), contract(talos("v1.12.0")), ""),
     ] {
         update(stub, &old, &new).await.is(want);

@@ -1,4 +1,4 @@
-//! An edit of the versions of a cluster whose machines are approved is no way around an operation: "no downgrade below the
+//! An edit of the versions of a cluster that has configured machines is no way around an operation: "no downgrade below the
 //! running minor, no skipped minor" (DESIGN section 4). What runs decides, not what the spec said before: the operations
 //! of an upgrade leave the spec as it is, and it follows when they are done.
 
@@ -7,7 +7,7 @@ use crate::field::FieldError;
 use crate::findings::found;
 use crate::ports::Selector;
 use crate::request::Facts;
-use crate::versions::{Minor, Running};
+use crate::versions::{Minor, Running, runs_as_configured};
 use ichor_crds::TalosCluster;
 
 type Snapshot = crate::request::Snapshot<TalosCluster>;
@@ -61,7 +61,7 @@ fn edits(snapshot: &Snapshot) -> Vec<Edit<'_>> {
     let Some((spec, old)) = snapshot.facts.change_of_spec() else {
         return Vec::new();
     };
-    if !machines.iter().any(|machine| machine.is_approved()) {
+    if !machines.iter().any(runs_as_configured) {
         return Vec::new();
     }
     [

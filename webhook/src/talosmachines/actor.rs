@@ -66,7 +66,7 @@ fn may_act_on(operation: &Seen<TalosOperation>, name: &str) -> bool {
 }
 
 /// Whether an unfinished operation is for the machine `name`, or works on it now.
-pub(super) fn acts_on(operation: &TalosOperation, name: &str) -> bool {
+fn acts_on(operation: &TalosOperation, name: &str) -> bool {
     let status = operation.status.as_ref();
     if is_completed(operation) {
         return false;
@@ -83,7 +83,7 @@ pub(super) fn acts_on(operation: &TalosOperation, name: &str) -> bool {
         || machines.any(|one| one.name == name && one.phase == MachineOperationPhase::InProgress)
 }
 
-fn is_completed(operation: &TalosOperation) -> bool {
+pub(super) fn is_completed(operation: &TalosOperation) -> bool {
     let status = operation.status.as_ref();
     status.is_some_and(|status| status.phase == OperationPhase::Completed)
 }

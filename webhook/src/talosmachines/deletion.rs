@@ -1,7 +1,7 @@
 //! "Deleting an approved machine is refused unless it is annotated `ichor.maesh.dev/abandon=true`", and a
 //! namespace that is terminating goes (DESIGN section 4).
 
-use super::actor::acts_on;
+use super::actor::is_completed;
 use super::{called, is_approved};
 use crate::findings::{Questions, found, known};
 use crate::ports::Selector;
@@ -36,8 +36,10 @@ pub(super) fn keeps(snapshot: &Snapshot) -> Option<String> {
     let terminating = known(&snapshot.findings.terminating).is_none_or(|terminating| *terminating);
     let name = &facts.name;
     let mut operations = found(&snapshot.findings.operations).iter();
-    // The last step of taking a machine out is that its TalosMachine goes.
-    let removed = operations.any(|operation| takes_out(operation) && acts_on(operation, name));
+    // The last step of taking a machine out is that its TalosMachine goes, and the controller's to do: before it, the machine
+    // runs on with the keys of its cluster.
+    let removed = facts.is_by_the_controller()
+        && operations.any(|operation| takes_out(operation, name) && !is_completed(operation));
     if free || terminating || removed {
         return None;
     }
@@ -56,9 +58,14 @@ pub(super) fn keeps(snapshot: &Snapshot) -> Option<String> {
     ))
 }
 
-fn takes_out(operation: &TalosOperation) -> bool {
-    matches!(
-        operation.spec.kind,
-        OperationKind::Remove | OperationKind::ReplaceControlPlane
-    )
+/// Whether the operation takes out the machine `name`. The one that takes a place stays.
+fn takes_out(operation: &TalosOperation, name: &str) -> bool {
+    let spec = &operation.spec;
+    let node = spec.node.as_ref().and_then(|node| node.machine.as_deref());
+    let replaced = spec.replace_control_plane.as_ref();
+    match spec.kind {
+        OperationKind::Remove => node == Some(name),
+        OperationKind::ReplaceControlPlane => replaced.is_some_and(|block| block.machine == name),
+        _ => false,
+    }
 }

@@ -482,8 +482,15 @@ async fn an_approved_machine_is_not_deleted_by_mistake() {
         "remove-1",
         json!({"clusterRef": {"name": "prod"}, "kind": "remove", "node": {"name": "worker-7", "machine": UUID}}),
     );
-    let removed = stub("talosoperations", vec![operation.clone()]);
-    let reset = with(operation, &[("/spec/kind", json!("reset"))]);
+    let removed = || stub("talosoperations", vec![operation.clone()]);
+    let reset = || with(operation.clone(), &[("/spec/kind", json!("reset"))]);
+    let replaces = |machine: &str, replacement: &str| {
+        let block = json!({"machine": machine, "replacement": replacement, "confirm": machine});
+        let spec = json!({"clusterRef": {"name": "prod"}, "kind": "replaceControlPlane", "replaceControlPlane": block});
+        let mut operation = object("TalosOperation", "replace-1", spec);
+        operation["status"] = json!({"phase": "InProgress", "machines": [{"name": replacement, "phase": "InProgress"}]});
+        stub("talosoperations", vec![operation])
+    };
     let elsewhere = with(approved(), &[("/metadata/namespace", json!("default"))]);
     let unreadable = with(approved(), &[("/spec/role", json!("witness"))]);
     let refused = "(worker-7) is an approved machine of cluster prod and is not deleted: use ichor node remove worker-7";
@@ -493,8 +500,9 @@ async fn an_approved_machine_is_not_deleted_by_mistake() {
         (Stub::default(), configured(), refused),
         (Stub::default(), abandoned, ""),
         (going(), approved(), ""),
-        (removed, approved(), ""),
-        (stub("talosoperations", vec![reset]), approved(), refused),
+        // The last step of an operation is the controller's: until then the machine runs on with its cluster's keys.
+        (removed(), approved(), refused),
+        (stub("talosoperations", vec![reset()]), approved(), refused),
         (Stub::default(), elsewhere, ""),
         // One that cannot be read may be approved, and can still go.
         (
@@ -510,6 +518,17 @@ async fn an_approved_machine_is_not_deleted_by_mistake() {
         ),
     ] {
         delete(stub, &machine).await.is(want);
+    }
+    let controller = "system:serviceaccount:ichor-system:ichor-controller";
+    for (stub, want) in [
+        (Stub::default(), refused),
+        (removed(), ""),
+        (stub("talosoperations", vec![reset()]), refused),
+        (replaces(UUID, OTHER), ""),
+        (replaces(OTHER, UUID), refused),
+    ] {
+        let said = send(stub, "DELETE", &Value::Null, &approved(), controller).await;
+        said.is(want);
     }
 }
 

@@ -19,7 +19,7 @@ fn machine(uuid: &str, hostname: &str, endpoint: &str) -> Value {
             "identity": {"uuid": uuid}, "hostname": hostname, "endpoint": endpoint,
         }),
     );
-    machine["status"] = json!({"talosVersion": "v1.13.5", "kubernetesVersion": "v1.35.4", "nodeName": format!("node-{hostname}")});
+    machine["status"] = json!({"appliedHash": "abc", "talosVersion": "v1.13.5", "kubernetesVersion": "v1.35.4", "nodeName": format!("node-{hostname}")});
     machine
 }
 

@@ -26,6 +26,8 @@ pub(crate) fn one_reclaim_per_machine(snapshot: &Snapshot<MachineReclaim>) -> Ve
             let acts = |other: &&Seen<MachineReclaim>| {
                 let status = other.status.clone().unwrap_or_default();
                 let machine = inspected(&status).filter(|_| matched(&other.spec, &status));
+                // Of one that cannot be read as a whole, what was typed counts as confirmed.
+                let machine = machine.or_else(|| typed(&other.spec).filter(|_| !other.is_whole()));
                 matches!((uuid, machine), (Some(mine), Some(theirs)) if mine.same_board(theirs))
             };
             let text = spec.confirm_uuid.as_deref().unwrap_or_default();

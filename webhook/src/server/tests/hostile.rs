@@ -142,6 +142,35 @@ async fn at_the_limit_half_sent_bodies_make_room_before_idle_connections() {
     ground.stop().await.expect("a clean end");
 }
 
+/// A peer that was answered, is told to go and takes no notice (it acknowledges no ping) is cut off.
+#[tokio::test]
+async fn who_does_not_go_when_told_to_is_cut_off() {
+    const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+    // HEADERS of stream 1, which also ends it: POST, https, /fast, localhost.
+    const REQUEST: &[u8] = b"\0\0\x14\x01\x05\0\0\0\x01\x83\x87\x04\x05/fast\x41\x09localhost";
+    let mut options = options();
+    options.max_connections = 1;
+    let ground = Ground::start(options).await;
+    let mut deaf = ground.connect("h2").await.expect("a handshake");
+    for part in [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", SETTINGS, REQUEST] {
+        deaf.write_all(part).await.expect("a part");
+    }
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"done") {
+        let mut part = [0; 256];
+        let read = deaf.read(&mut part).await.expect("an answer");
+        assert_ne!(read, 0, "closed before the answer");
+        answer.extend_from_slice(&part[..read]);
+    }
+    let mut next = Client::over(ground.connect("h2").await.expect("a handshake")).await;
+    assert_eq!(next.post("/fast").await.ok(), Some(StatusCode::OK));
+    closed(&mut deaf).await;
+    ground
+        .eventually(r#"connections_total{outcome="cut_off"} 1"#)
+        .await;
+    ground.stop().await.expect("a clean end");
+}
+
 /// Who waits for an answer is never sent away: the next one waits for a slot.
 #[tokio::test]
 async fn while_all_are_being_answered_the_next_connection_waits() {
