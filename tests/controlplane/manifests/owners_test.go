@@ -50,6 +50,8 @@ func TestOwners(t *testing.T) {
 
 	attempts(t, plane, []attempt{
 		{"the first address", olga, apply, applied("{discovery: {addresses: [10.5.0.7]}}"), ""},
+		{"a contract that admission would not fill in", olga,
+			change("taloscluster", "merge", `{"spec":{"versionContract":"v1.1","discovery":{"addresses":["10.5.0.7","10.5.0.8"]}}}`), "", noUpdate},
 		{"the contract that admission fills in beside an address", olga,
 			change("taloscluster", "merge", `{"spec":{"versionContract":"v1.13","discovery":{"addresses":["10.5.0.7","10.5.0.8"]}}}`), "", ""},
 		{"the contract later", olga, change("taloscluster", "merge", `{"spec":{"versionContract":"v1.12"}}`), "", noUpdate},
@@ -62,7 +64,8 @@ func TestOwners(t *testing.T) {
 		{"addresses taken away", olga, change("taloscluster", "merge", `{"spec":{"discovery":null}}`), "", ""},
 		{"install image by an admin", ada, change("taloscluster", "merge", `{"spec":{"installImage":"ours"}}`), "", ""},
 		{"backup now", olga, change("talosetcdbackup", "merge", `{"metadata":{"annotations":{"ichor.maesh.dev/backup-now":"true"}}}`), "", ""},
-		{"where backups go", olga, change("talosetcdbackup", "merge", `{"spec":{"destination":{"s3":{"bucket":"mine"}}}}`), "", noUpdate},
+		// Two policies refuse it, and either may be told.
+		{"where backups go", olga, change("talosetcdbackup", "merge", `{"spec":{"destination":{"s3":{"bucket":"mine"}}}}`), "", "may not"},
 		{"who can read backups", olga, change("talosetcdbackup", "merge", `{"spec":{"encryption":null}}`), "", noUpdate},
 		{"where backups go, by an admin", ada, change("talosetcdbackup", "merge", `{"spec":{"destination":{"s3":{"bucket":"ours"}}}}`), "", ""},
 		{"an upgrade", olga, create, upgrade("one", ""), ""},
