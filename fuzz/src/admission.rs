@@ -33,7 +33,11 @@ pub fn review(data: &[u8]) {
             let (code, body) = post(&world::all()[0].router, &path, data.to_vec());
             assert_ne!(code, StatusCode::INTERNAL_SERVER_ERROR, "a rule panicked");
             if code == StatusCode::OK {
-                let sent: Value = serde_json::from_slice(data).unwrap_or_default();
+                // The webhook reads no further than it has to, and what it leaves out need not be UTF-8.
+                let sent = String::from_utf8_lossy(data);
+                let Ok(sent) = serde_json::from_str::<Value>(&sent) else {
+                    continue;
+                };
                 let answer = response(&body);
                 assert_eq!(
                     answer["uid"], sent["request"]["uid"],

@@ -12,6 +12,14 @@ pub enum Error {
         /// Line of the fault, from 1.
         line: usize,
     },
+    /// A character that YAML does not allow.
+    #[error(
+        "line {line} holds a control character, which YAML does not allow; write it in double quotes, such as \"\\u0007\", or take it out"
+    )]
+    ControlCharacter {
+        /// Line of the character, from 1.
+        line: usize,
+    },
     /// More text or documents than are read.
     #[error("there is more than {limit}; split it up")]
     TooLarge {

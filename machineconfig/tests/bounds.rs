@@ -172,3 +172,20 @@ fn samples_are_there_for_every_contract_and_no_other() {
         assert!(sample(other, true).is_none(), "{other}");
     }
 }
+
+/// What Talos's own parser does not read is not read here, and text is written as it was read.
+#[test]
+fn control_characters_are_refused_and_escaped_ones_are_kept() {
+    for letter in ['\0', '\u{7}', '\u{1b}', '\u{7f}', '\u{80}', '\u{fffe}'] {
+        let text = format!("machine:\n  type: worker # {letter}\n");
+        assert_eq!(
+            refused(&text),
+            Some(Error::ControlCharacter { line: 2 }),
+            "{letter:?}"
+        );
+    }
+    let bell = "machine:\n  sysctls:\n    a: \"\\a \\0 \\e \\u0085 \\ufeff\"\n";
+    let config = Config::parse(bell).expect("a configuration");
+    let read = Config::parse(&config.to_yaml()).expect("what was written");
+    assert!(config.same_meaning(&read), "{}", config.to_yaml());
+}

@@ -21,6 +21,12 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Node>, Error> {
             limit: "4 MiB of text",
         });
     }
+    // The parser reads over them, Talos's does not (YAML 1.2.2 section 5.1).
+    let marked = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if let Some(at) = marked.find(|letter| !is_printable(letter)) {
+        let line = 1 + marked[..at].matches('\n').count();
+        return Err(Error::ControlCharacter { line });
+    }
     let mut options = granit_parser::options! {
         // Talos's parser refuses %YAML 1.2, and no configuration needs %TAG.
         disallow_directives: true,
@@ -37,6 +43,12 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Node>, Error> {
         builder.take(event, span.start.line())?;
     }
     Ok(builder.documents)
+}
+
+/// Whether YAML allows the character.
+fn is_printable(letter: char) -> bool {
+    matches!(letter,
+        '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 /// Collects the parser's events into trees without recursion.
