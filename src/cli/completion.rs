@@ -2,6 +2,7 @@
 
 use super::Cli;
 use clap::CommandFactory;
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 /// Arguments of `ichor completion`.
@@ -17,11 +18,14 @@ pub struct CompletionArgs {
 
 /// Prints the script.
 pub fn main(args: &CompletionArgs) -> ExitCode {
-    clap_complete::generate(
-        args.shell,
-        &mut Cli::command(),
-        "ichor",
-        &mut std::io::stdout(),
-    );
-    ExitCode::SUCCESS
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "ichor", &mut script);
+    match std::io::stdout().write_all(&script) {
+        // Who reads it has read enough, as head does.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("ichor completion: {error}");
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
 }

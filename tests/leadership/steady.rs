@@ -173,7 +173,7 @@ fn kinds() -> [(&'static str, Value); 2] {
     let open = |properties: Value| json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": properties});
     let reclaim = json!({"spec": open(json!({"address": text(), "confirmUUID": text()}))});
     let machine = json!({
-        "spec": open(json!({"clusterRef": open(json!({"name": text()})), "hostname": text(), "endpoint": text()})),
+        "spec": open(json!({"clusterRef": open(json!({"name": text()})), "hostname": text(), "endpoint": text(), "network": open(json!({"addressing": text()}))})),
         "status": open(json!({"observedEndpoint": text(), "nodeName": text()})),
     });
     [
