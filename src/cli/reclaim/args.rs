@@ -23,7 +23,7 @@ What happens:
   3. You type the machine's UUID (and with --force the cluster's name). That is your consent.
   4. The machine is reset once: it leaves etcd if it is a control plane, STATE and EPHEMERAL are wiped, and it
      reboots into maintenance mode. Its Kubernetes Node is deleted, if that is the same machine.
-  5. Its address is added to the cluster's discovery, so that it appears as a pending machine to approve.
+  5. Its address is added to the cluster's discovery, where Ichor will look for it (this version does not yet).
 
 The controller does the work. This command may end or lose its connection at any time: the request stays, and
 --request NAME shows it again and goes on.";
