@@ -119,7 +119,7 @@ async fn a_second_active_reclaim_of_an_address_is_refused() -> Result<()> {
     accepted(&create(&admin, "first", &orphan("10.11.0.1"), &[]).await?)?;
     refused(
         &create(&admin, "second", &orphan("10.11.0.1"), CAROL).await?,
-        "spec.address: Duplicate value: \"10.11.0.1\": MachineReclaim \"first\" has not ended; wait for it, or end it with kubectl delete machinereclaim first",
+        "spec.address: Duplicate value: \"10.11.0.1\": MachineReclaim \"first\" has not ended; wait for it, or end it with kubectl delete machinereclaim first -n ichor-system",
     )?;
     admin
         .run(&["delete", "machinereclaim", "first", "-n", NAMESPACE])

@@ -71,12 +71,14 @@ impl<K: Guards> Seen<K> {
             return String::new();
         }
         let (kind, plural, name) = (K::kind(&()), K::plural(&()), self.name_any());
+        let at = self.namespace().map(|namespace| format!(" -n {namespace}"));
+        let at = at.unwrap_or_default();
         let counts_as: Cow<'_, str> = match K::COUNTS_AS {
             "" => "".into(),
             it => format!(" and counts as {it}").into(),
         };
         format!(
-            "; {kind} {name:?} is stored in a form that this version of Ichor cannot read{counts_as}: upgrade Ichor, or correct it with kubectl edit {plural} {name}"
+            "; {kind} {name:?} is stored in a form that this version of Ichor cannot read{counts_as}: upgrade Ichor, or correct it with kubectl edit {plural} {name}{at}"
         )
     }
 }

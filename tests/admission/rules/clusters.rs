@@ -72,7 +72,7 @@ pub fn operations() -> Vec<Row> {
             create(
                 json!({"kind": "etcdRestore", "node": null, "etcdRestore": {"backupRef": {"name": "daily"}, "snapshot": "s1", "confirm": "prod"}}),
             ),
-            "spec.etcdRestore.backupRef.name: Not found: \"daily\": no TalosEtcdBackup of that name; kubectl get talosetcdbackups lists them",
+            "spec.etcdRestore.backupRef.name: Not found: \"daily\": no TalosEtcdBackup of that name; kubectl get talosetcdbackups -n ichor-system lists them",
         ),
         row(
             kind,
@@ -245,7 +245,7 @@ pub fn clusters() -> Vec<Row> {
             "a cluster with approved machines is not deleted by mistake",
             Ask::Delete("zero"),
             Ask::Delete("prod"),
-            "TalosCluster \"prod\" has approved machines (cp-1 and 1 more) and is not deleted: take each out with ichor node remove NAME. To forget the cluster and leave its machines running: kubectl annotate taloscluster prod ichor.maesh.dev/abandon=true, then delete it",
+            "TalosCluster \"prod\" has approved machines (cp-1 and 1 more) and is not deleted: take each out with ichor node remove NAME. To forget the cluster and leave its machines running: kubectl annotate taloscluster prod -n ichor-system ichor.maesh.dev/abandon=true, then delete it",
         ),
     ]
 }

@@ -89,7 +89,7 @@ fn reclaims() -> Vec<Row> {
             "one request at a time for an address or a UUID",
             as_is(),
             create(json!({"address": "10.50.0.66"})),
-            "spec.address: Duplicate value: \"10.50.0.66\": MachineReclaim \"running\" has not ended; wait for it, or end it with kubectl delete machinereclaim running",
+            "spec.address: Duplicate value: \"10.50.0.66\": MachineReclaim \"running\" has not ended; wait for it, or end it with kubectl delete machinereclaim running -n ichor-system",
         ),
         row(
             kind,
@@ -186,14 +186,14 @@ fn machines() -> Vec<Row> {
             "nobody approves while a reclaim or an operation acts on the machine",
             Ask::Patch(NEW, approve()),
             Ask::Patch(WIPED, approve()),
-            "spec.approval: Forbidden: MachineReclaim \"running\" acts on this machine and is not finished: wait for it, or end it with kubectl delete machinereclaim running, then approve",
+            "spec.approval: Forbidden: MachineReclaim \"running\" acts on this machine and is not finished: wait for it, or end it with kubectl delete machinereclaim running -n ichor-system, then approve",
         ),
         row(
             kind,
             "an approved machine is not deleted by mistake",
             Ask::Delete(NEW),
             Ask::Delete(WORKER),
-            "(worker-1) is an approved machine of cluster prod and is not deleted: use ichor node remove worker-1, which drains it, lets it leave etcd and wipes it. To forget it and leave it running as it is: kubectl annotate talosmachine 9f0c0000-0042-3510-8052-b4c04f463135 ichor.maesh.dev/abandon=true, then delete it",
+            "(worker-1) is an approved machine of cluster prod and is not deleted: use ichor node remove worker-1, which drains it, lets it leave etcd and wipes it. To forget it and leave it running as it is: kubectl annotate talosmachine 9f0c0000-0042-3510-8052-b4c04f463135 -n ichor-system ichor.maesh.dev/abandon=true, then delete it",
         ),
         row(
             kind,

@@ -38,7 +38,8 @@ pub(super) fn keeps(snapshot: &Snapshot) -> Option<String> {
     };
     let (name, note, first) = (&facts.name, first.note(), called(first));
     Some(format!(
-        "TalosCluster {name:?} has approved machines ({first}{more}) and is not deleted: take each out with ichor node remove NAME. To forget the cluster and leave its machines running: kubectl annotate taloscluster {name} {ABANDON}=true, then delete it{note}"
+        "TalosCluster {name:?} has approved machines ({first}{more}) and is not deleted: take each out with ichor node remove NAME. To forget the cluster and leave its machines running: kubectl annotate taloscluster {name} -n {} {ABANDON}=true, then delete it{note}",
+        facts.namespace
     ))
 }
 

@@ -117,6 +117,6 @@ pub(super) fn unencrypted(snapshot: &Snapshot) -> Option<String> {
 /// As a retry (DESIGN section 18, decision 17): a file asks again and again.
 pub(super) fn backup_now(snapshot: &Snapshot) -> Option<String> {
     snapshot.facts.applied_annotations.contains(BACKUP_NOW).then(|| {
-        format!("{BACKUP_NOW} is in a file: a snapshot is taken every time it is applied. Take it out and ask once: kubectl annotate talosetcdbackup NAME {BACKUP_NOW}=true")
+        format!("{BACKUP_NOW} is in a file: a snapshot is taken every time it is applied. Take it out and ask once: kubectl annotate talosetcdbackup NAME -n {} {BACKUP_NOW}=true", snapshot.facts.namespace)
     })
 }

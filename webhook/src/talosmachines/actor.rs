@@ -39,8 +39,9 @@ pub(super) fn nothing_acts_on_it(snapshot: &Snapshot) -> Vec<FieldError> {
     }
     let wait = |kind: &str, name: String, note: String| {
         let why = format!(
-            "{kind} {name:?} acts on this machine and is not finished: wait for it, or end it with kubectl delete {} {name}, then approve{note}",
-            kind.to_lowercase()
+            "{kind} {name:?} acts on this machine and is not finished: wait for it, or end it with kubectl delete {} {name} -n {}, then approve{note}",
+            kind.to_lowercase(),
+            facts.namespace
         );
         FieldError::forbidden("spec.approval", why)
     };

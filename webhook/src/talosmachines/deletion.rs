@@ -34,7 +34,7 @@ pub(super) fn keeps(snapshot: &Snapshot) -> Option<String> {
     let free = pending || facts.is_annotated(ABANDON) || !facts.is_ichors();
     // What could not be found out is refused as such.
     let terminating = known(&snapshot.findings.terminating).is_none_or(|terminating| *terminating);
-    let name = &facts.name;
+    let (name, namespace) = (&facts.name, &facts.namespace);
     let mut operations = found(&snapshot.findings.operations).iter();
     // The last step of taking a machine out is that its TalosMachine goes, and the controller's to do: before it, the machine
     // runs on with the keys of its cluster.
@@ -45,7 +45,7 @@ pub(super) fn keeps(snapshot: &Snapshot) -> Option<String> {
     }
     let Some(old) = old else {
         return Some(format!(
-            "TalosMachine {name:?} is stored in a form that this version of Ichor cannot read and counts as approved, so it is not deleted: upgrade Ichor, or correct it with kubectl edit talosmachine {name}. To forget it and leave it running as it is: kubectl annotate talosmachine {name} {ABANDON}=true, then delete it"
+            "TalosMachine {name:?} is stored in a form that this version of Ichor cannot read and counts as approved, so it is not deleted: upgrade Ichor, or correct it with kubectl edit talosmachine {name} -n {namespace}. To forget it and leave it running as it is: kubectl annotate talosmachine {name} -n {namespace} {ABANDON}=true, then delete it"
         ));
     };
     let called = called(old, name);
@@ -54,7 +54,7 @@ pub(super) fn keeps(snapshot: &Snapshot) -> Option<String> {
         .as_ref()
         .map_or("no cluster", |cluster| &cluster.name);
     Some(format!(
-        "TalosMachine {name:?} ({called}) is an approved machine of cluster {cluster} and is not deleted: use ichor node remove {called}, which drains it, lets it leave etcd and wipes it. To forget it and leave it running as it is: kubectl annotate talosmachine {name} {ABANDON}=true, then delete it"
+        "TalosMachine {name:?} ({called}) is an approved machine of cluster {cluster} and is not deleted: use ichor node remove {called}, which drains it, lets it leave etcd and wipes it. To forget it and leave it running as it is: kubectl annotate talosmachine {name} -n {namespace} {ABANDON}=true, then delete it"
     ))
 }
 

@@ -58,7 +58,10 @@ pub(super) fn backup(snapshot: &Snapshot) -> Vec<FieldError> {
         .spec()
         .and_then(|spec| spec.etcd_restore.as_ref());
     let name = restore.map_or("", |restore| &restore.backup_ref.name);
-    let why = "no TalosEtcdBackup of that name; kubectl get talosetcdbackups lists them";
+    let namespace = &snapshot.facts.namespace;
+    let why = format!(
+        "no TalosEtcdBackup of that name; kubectl get talosetcdbackups -n {namespace} lists them"
+    );
     vec![FieldError::not_found(
         "spec.etcdRestore.backupRef.name",
         name,

@@ -14,12 +14,15 @@ pub(crate) fn one_reclaim_per_machine(snapshot: &Snapshot<MachineReclaim>) -> Ve
     let others = found(&snapshot.findings.reclaims).iter();
     let mut others =
         others.filter(|other| is_unfinished(other) && name(other) != snapshot.facts.name);
+    let namespace = &snapshot.facts.namespace;
     let error = match &snapshot.facts.change {
         Change::Create { spec } => {
             let address = spec.address.parse::<NodeAddress>();
             let taken =
                 others.find(|other| address.is_ok() && other.spec.address.parse() == address);
-            taken.map(|other| FieldError::duplicate("spec.address", &spec.address, wait(other)))
+            taken.map(|other| {
+                FieldError::duplicate("spec.address", &spec.address, wait(other, namespace))
+            })
         }
         Change::Spec { spec, .. } => {
             let uuid = typed(spec);
@@ -32,7 +35,9 @@ pub(crate) fn one_reclaim_per_machine(snapshot: &Snapshot<MachineReclaim>) -> Ve
             };
             let text = spec.confirm_uuid.as_deref().unwrap_or_default();
             let taken = others.find(acts);
-            taken.map(|other| FieldError::duplicate("spec.confirmUUID", text, wait(other)))
+            taken.map(|other| {
+                FieldError::duplicate("spec.confirmUUID", text, wait(other, namespace))
+            })
         }
         Change::Metadata | Change::Delete { .. } => None,
     };
@@ -51,10 +56,10 @@ fn name(reclaim: &MachineReclaim) -> &str {
     reclaim.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn wait(other: &Seen<MachineReclaim>) -> String {
+fn wait(other: &Seen<MachineReclaim>, namespace: &str) -> String {
     let name = name(other);
     format!(
-        "MachineReclaim {name:?} has not ended; wait for it, or end it with kubectl delete machinereclaim {name}{}",
+        "MachineReclaim {name:?} has not ended; wait for it, or end it with kubectl delete machinereclaim {name} -n {namespace}{}",
         other.note()
     )
 }
