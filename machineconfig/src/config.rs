@@ -170,7 +170,11 @@ impl Id {
         let Data::Map(entries) = &node.data else {
             return Err(Error::NotADocument { line });
         };
-        let text = |key| node.get(key).and_then(Node::text).unwrap_or_default();
+        // A null in place of a text is no text, as Go decodes it, and not the word.
+        let text = |key| {
+            let value = node.get(key).filter(|value| !value.is_null());
+            value.and_then(Node::text).unwrap_or_default()
+        };
         let (version, kind) = (text("apiVersion"), text("kind"));
         let has_main = || entries.iter().any(|(key, _)| is_main(key));
         match (version, kind) {

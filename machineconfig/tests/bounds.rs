@@ -189,3 +189,20 @@ fn control_characters_are_refused_and_escaped_ones_are_kept() {
     let read = Config::parse(&config.to_yaml()).expect("what was written");
     assert!(config.same_meaning(&read), "{}", config.to_yaml());
 }
+
+/// A document without a name is written and read as one without a name, and not as one that is called "null".
+#[test]
+fn a_name_that_is_null_is_no_name() {
+    let patch =
+        Patch::parse("apiVersion: v1alpha1\nkind: UserVolumeConfig\nname:\n").expect("a patch");
+    let base = sample("v1.14", false).expect("a sample");
+    let patched = patch.apply(&base).expect("it applies");
+    let read = Config::parse(&patched.to_yaml()).expect("what was written");
+    assert!(patched.same_meaning(&read), "{}", patched.to_yaml());
+    assert!(
+        !patched
+            .documents()
+            .iter()
+            .any(|document| document.name() == Some("null"))
+    );
+}
