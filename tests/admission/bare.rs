@@ -4,6 +4,7 @@ use crate::common::ichor;
 pub use crate::rules::people::{CAROL, EDITOR, accepted, people, refused};
 pub use crate::rules::things::add_cluster;
 use anyhow::{Result, ensure};
+use ichor_ground::control_plane::asked_by;
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::kubectl::Said;
 use ichor_ground::{Kubectl, World, eventually};
@@ -121,13 +122,9 @@ pub async fn stored(kubectl: &Kubectl, name: &str) -> Result<Value> {
 /// The annotations of the last audit event of `user` that carries `address`.
 pub async fn audited(world: &World, user: &str, address: &str) -> Result<Value> {
     eventually("the audit event", async || {
-        let log = std::fs::read_to_string(world.plane.audit_log())?;
-        let events = log
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let events = world.plane.audit_events()?.into_iter();
         let mut matching = events.filter(|event| {
-            let by = event["impersonatedUser"]["username"].as_str();
-            by.or(event["user"]["username"].as_str()) == Some(user)
+            asked_by(event) == Some(user)
                 && event["annotations"][format!("{WEBHOOK}/address")] == address
         });
         Ok(matching

@@ -7,7 +7,7 @@ use crate::rules::people::{RECORDER, people};
 use crate::rules::{Ask, ask, spec, things};
 use anyhow::{Context, Result, ensure};
 use ichor_ground::controller::NAMESPACE;
-use ichor_ground::{ClusterSetup, Kubectl, eventually};
+use ichor_ground::{ClusterSetup, eventually};
 use serde_json::{Value, json};
 
 /// An object of each kind but MachineReclaim, of cluster `cluster`, and a change of it that is refused always.
@@ -64,28 +64,6 @@ fn kind_and_name(object: &Value) -> Result<(&str, &str)> {
     Ok((kind, name))
 }
 
-/// Changes an object, as whoever the flags say.
-async fn change(
-    kubectl: &Kubectl,
-    kind: &str,
-    name: &str,
-    change: &Value,
-    flags: &[&str],
-) -> Result<ichor_ground::kubectl::Said> {
-    let text = change.to_string();
-    let args = [
-        "patch",
-        kind,
-        name,
-        "-n",
-        NAMESPACE,
-        "--type=merge",
-        "-p",
-        &text,
-    ];
-    kubectl.try_run(&[&args, flags].concat()).await
-}
-
 /// FAULTS 5 (ome#846, dynamo#13254): while an object terminates nothing immutable changes, and its finalizer comes off with
 /// all that it refers to gone.
 #[tokio::test]
@@ -107,15 +85,17 @@ async fn faults_5_every_kind_stays_as_it_is_while_terminating_and_can_go() -> Re
     for (object, immutable, why) in &all {
         let (kind, name) = kind_and_name(object)?;
         let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
-        accepted(&change(&admin, kind, name, &hold, EDITOR).await?)?;
+        accepted(&admin.merge(kind, name, &hold, EDITOR).await?)?;
         let delete = ["delete", kind, name, "-n", NAMESPACE, "--wait=false"];
         admin.run(&delete).await?;
         refused(
-            &change(&admin, kind, name, &spec(immutable.clone()), &[]).await?,
+            &admin
+                .merge(kind, name, &spec(immutable.clone()), &[])
+                .await?,
             why,
         )?;
         let release = json!({"metadata": {"finalizers": null}});
-        accepted(&change(&admin, kind, name, &release, EDITOR).await?)?;
+        accepted(&admin.merge(kind, name, &release, EDITOR).await?)?;
         eventually("it to be gone", async || {
             let said = admin.try_run(&["get", kind, name, "-n", NAMESPACE]).await?;
             Ok(said.err.contains("NotFound").then_some(()))
@@ -233,10 +213,12 @@ async fn the_status_of_every_kind_is_the_controllers_record() -> Result<()> {
     let status = json!({"status": {"observedGeneration": 1}});
     for object in &all {
         let (kind, name) = kind_and_name(object)?;
-        let forged = change(&admin, kind, name, &status, &["--subresource=status"]).await?;
+        let forged = admin
+            .merge(kind, name, &status, &["--subresource=status"])
+            .await?;
         refused(&forged, "it is the record of the controller")?;
         let recorded = [RECORDER, &["--subresource=status"]].concat();
-        accepted(&change(&admin, kind, name, &status, &recorded).await?)?;
+        accepted(&admin.merge(kind, name, &status, &recorded).await?)?;
     }
     Ok(())
 }

@@ -4,10 +4,10 @@ use crate::cluster::cannot_show;
 use crate::release::Release;
 use crate::rules::people::{CAROL, EDITOR, accepted, refused};
 use crate::rules::{Ask, ask, spec, things, try_all};
-use anyhow::{Context, Result, ensure};
-use ichor_ground::eventually;
+use anyhow::{Result, ensure};
+use ichor_ground::control_plane::asked_by;
+use ichor_ground::{ControlPlane, eventually};
 use serde_json::{Value, json};
-use std::path::Path;
 
 const ACCOUNT: &str = "system:serviceaccount:ichor-system:ichor-controller";
 const KIND: &str = "MachineReclaim";
@@ -54,7 +54,7 @@ pub async fn audited(ichor: &Release<'_>) -> Result<()> {
         "Forbidden",
     )?;
 
-    let log = ground.plane.audit_log();
+    let plane = &ground.plane;
     for (address, key, want) in [
         ("10.50.1.1", "decision", "allowed"),
         ("10.50.1.1", "cluster", "prod"),
@@ -64,12 +64,12 @@ pub async fn audited(ichor: &Release<'_>) -> Result<()> {
         ("10.50.1.2", "decision", "denied: Invalid"),
         ("10.50.1.2", "cluster", "prd"),
     ] {
-        annotated(log, "carol", &[("address", address), (key, want)]).await?;
+        annotated(plane, "carol", &[("address", address), (key, want)]).await?;
     }
     // The policy answers before the webhook does, and has an annotation of its own.
     eventually("the policy's refusal in the audit log", async || {
         let failure = "validation.policy.admission.k8s.io/validation_failure";
-        let found = events(log)?.into_iter().any(|event| {
+        let found = plane.audit_events()?.into_iter().any(|event| {
             let said = event["annotations"][failure].as_str();
             said.is_some_and(|said| said.contains("may not reclaim the machine at 10.50.1.3"))
         });
@@ -79,12 +79,11 @@ pub async fn audited(ichor: &Release<'_>) -> Result<()> {
 }
 
 /// Waits for an audit event of a request of `user` with these annotations of the webhook.
-pub async fn annotated(log: &Path, user: &str, wanted: &[(&str, &str)]) -> Result<()> {
+pub async fn annotated(plane: &ControlPlane, user: &str, wanted: &[(&str, &str)]) -> Result<()> {
     let what = format!("an audit event of {user} with {wanted:?}");
     eventually(&what, async || {
-        let found = events(log)?.into_iter().any(|event| {
-            let acted = event["impersonatedUser"]["username"].as_str();
-            acted.or(event["user"]["username"].as_str()) == Some(user)
+        let found = plane.audit_events()?.into_iter().any(|event| {
+            asked_by(&event) == Some(user)
                 && wanted.iter().all(|(key, value)| {
                     event["annotations"][format!("machinereclaims.ichor.maesh.dev/{key}")] == *value
                 })
@@ -103,7 +102,7 @@ pub fn roles(ichor: &Release<'_>) -> Result<()> {
         );
         return Ok(());
     };
-    let events = events(ground.plane.audit_log())?;
+    let events = ground.plane.audit_events()?;
     let own: Vec<&Value> = events
         .iter()
         .filter(|event| event["user"]["username"] == ACCOUNT)
@@ -116,13 +115,4 @@ pub fn roles(ichor: &Release<'_>) -> Result<()> {
         .collect();
     ensure!(forbidden.is_empty(), "forbidden: {forbidden:?}");
     Ok(())
-}
-
-/// The events of an audit log; the last line may be half written.
-fn events(log: &Path) -> Result<Vec<Value>> {
-    let text = std::fs::read_to_string(log).context("the audit log")?;
-    Ok(text
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect())
 }

@@ -4,7 +4,6 @@ use crate::release::Release;
 use crate::rules::people::{CAROL, RECORDER, accepted, refused};
 use crate::rules::{Ask, ask, table};
 use anyhow::Result;
-use ichor_ground::controller::NAMESPACE;
 use ichor_ground::kubectl::Said;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -80,9 +79,10 @@ pub async fn and_back(ichor: &mut Release<'_>) -> Result<()> {
 
 /// Writes a status, without effect.
 async fn forged(ichor: &Release<'_>, who: &[&str]) -> Result<Said> {
-    let status = r#"{"status":{"phase":"Done"}}"#;
-    let patch = ["patch", "machinereclaim", "running", "-n", NAMESPACE];
-    let how = ["--subresource=status", "--type=merge", "--dry-run=server"];
-    let args = [&patch[..], &how, &["-p", status], who].concat();
-    ichor.kubectl().try_run(&args).await
+    let done = json!({"status": {"phase": "Done"}});
+    let how = [&["--subresource=status", "--dry-run=server"], who].concat();
+    ichor
+        .kubectl()
+        .merge("machinereclaim", "running", &done, &how)
+        .await
 }

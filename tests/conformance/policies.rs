@@ -7,6 +7,7 @@ use anyhow::Result;
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::kubectl::Said;
 use ichor_ground::{Kubectl, eventually};
+use serde_json::json;
 
 /// Takes the webhook configurations away, as uninstalling does first, and asks.
 pub async fn hold(ichor: &Release<'_>) -> Result<()> {
@@ -292,16 +293,9 @@ async fn terminating(kubectl: &Kubectl) -> Result<()> {
 
 /// DESIGN section 4: `*/status` only by the controller's account; not even an administrator may forge it.
 async fn status_is_the_controllers(kubectl: &Kubectl) -> Result<()> {
-    let forged = [
-        "patch",
-        "machinereclaim",
-        "fixed",
-        "-n",
-        NAMESPACE,
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        r#"{"status":{"phase":"Done"}}"#,
-    ];
-    refused(&kubectl.try_run(&forged).await?, "may not write the status")
+    let done = json!({"status": {"phase": "Done"}});
+    let forged = kubectl
+        .merge("machinereclaim", "fixed", &done, &["--subresource=status"])
+        .await?;
+    refused(&forged, "may not write the status")
 }

@@ -36,7 +36,7 @@ pub async fn story(ichor: &Release<'_>) -> Result<()> {
     );
     let confirmed = orphan.uuid().to_lowercase();
     annotated(
-        plane.audit_log(),
+        plane,
         "alice",
         &[("confirmed-uuid", &confirmed), ("decision", "allowed")],
     )

@@ -41,15 +41,7 @@ impl<'a> Release<'a> {
         let namespace = namespace.to_str().context("a path that is UTF-8")?;
         ichor.kubectl().run(&["apply", "-f", namespace]).await?;
         ichor.helm("install", &[], &values).await?;
-        let established = [
-            "wait",
-            "--for=condition=Established",
-            "--timeout=60s",
-            "crd",
-            "-l",
-            "app.kubernetes.io/name=ichor",
-        ];
-        ichor.kubectl().run(&established).await?;
+        ichor.kubectl().established().await?;
         people(ichor.kubectl()).await?;
         ichor.settled().await?;
         ichor.answers().await?;

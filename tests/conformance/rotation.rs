@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use ichor_certs::keys;
 use ichor_crds::MachineReclaim;
 use ichor_ground::control_plane::client;
-use ichor_ground::controller::NAMESPACE;
+use ichor_ground::controller::{NAMESPACE, QUICK};
 use ichor_ground::wait::within;
 use kube::Api;
 use kube::api::PostParams;
@@ -18,15 +18,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinSet;
-
-/// A rotation every few seconds; CAs go on for long after it, as the default has them.
-const QUICK: [&str; 5] = [
-    "--serving-ca-lifetime=90s",
-    "--serving-ca-renew-before=84s",
-    "--serving-cert-lifetime=60s",
-    "--serving-cert-renew-before=30s",
-    "--serving-propagation=2500ms",
-];
 
 /// Somebody who asks for a reclaim in a dry run again and again, through the API server.
 struct Asking {
@@ -81,7 +72,9 @@ impl Asking {
 /// `helm upgrade` to three replicas with other flags: the caBundle stays, and no request is lost.
 pub async fn upgrade(ichor: &mut Release<'_>) -> Result<()> {
     let asking = Asking::start(ichor).await?;
-    let flags = [ichor.flags(), QUICK.to_vec()].concat();
+    let quick = QUICK.map(|(flag, value)| format!("{flag}={value}"));
+    let mut flags: Vec<&str> = ichor.flags();
+    flags.extend(quick.iter().map(String::as_str));
     ichor
         .upgrade(&json!({"replicas": 3, "extraArgs": flags}))
         .await?;
@@ -104,7 +97,7 @@ pub async fn rotates(ichor: &Release<'_>) -> Result<()> {
         let stored = bundles(ichor).await?;
         let bundle = stored.values().next().context("a bundle")?;
         // A handshake that fails is nothing to wait over: it is a rotation that somebody noticed.
-        let leaf = match shake(reached.address, bundle, &rustls::version::TLS13).await {
+        let leaf = match shake(reached.address, bundle, false).await {
             Ok(leaf) => leaf,
             Err(error) => return Ok(Some(Some(error))),
         };

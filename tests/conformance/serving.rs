@@ -5,17 +5,13 @@ use crate::release::Release;
 use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ichor_certs::keys;
 use ichor_ground::controller::NAMESPACE;
+use ichor_ground::handshake::{self, Trusts};
 use ichor_ground::pki::KubernetesCa;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ProtocolVersion, RootCertStore, SupportedProtocolVersion};
+use rustls::ProtocolVersion;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 /// The caBundle of every webhook, by its name, PEM. Fails where one does not name the chart's Service.
 pub async fn bundles(ichor: &Release<'_>) -> Result<BTreeMap<String, Vec<u8>>> {
@@ -53,30 +49,16 @@ pub async fn bundles(ichor: &Release<'_>) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(bundles)
 }
 
-/// Shakes hands with whoever trusts `bundle` and knows the webhook by its Service's name; gives the leaf.
-pub async fn shake(
-    webhook: SocketAddr,
-    bundle: &[u8],
-    version: &'static SupportedProtocolVersion,
-) -> Result<Vec<u8>> {
-    let mut roots = RootCertStore::empty();
-    for ca in keys::certificates(bundle) {
-        roots.add(CertificateDer::from(ca))?;
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[version])?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = ServerName::try_from(format!("{SERVICE}.{NAMESPACE}.svc"))?;
-    let stream = TcpStream::connect(webhook).await?;
-    let stream = TlsConnector::from(Arc::new(config))
-        .connect(name, stream)
-        .await?;
-    let session = stream.get_ref().1;
-    ensure!(session.protocol_version() == Some(ProtocolVersion::TLSv1_3));
-    let leaf = session.peer_certificates().and_then(<[_]>::first);
-    Ok(leaf.context("no leaf")?.to_vec())
+/// Shakes hands as whoever trusts `bundle`, in TLS 1.3 or in the `old` 1.2; gives the leaf.
+pub async fn shake(webhook: SocketAddr, bundle: &[u8], old: bool) -> Result<Vec<u8>> {
+    let trusts = Trusts {
+        bundle: bundle.to_vec(),
+        old,
+        ..Trusts::default()
+    };
+    let (stream, leaf) = handshake::shake(webhook, &trusts, "h2").await?;
+    ensure!(stream.get_ref().1.protocol_version() == Some(ProtocolVersion::TLSv1_3));
+    Ok(leaf)
 }
 
 /// What is stored in every webhook configuration verifies what every replica shows, in TLS 1.3 and in nothing older.
@@ -86,7 +68,7 @@ pub async fn trusted(ichor: &Release<'_>) -> Result<()> {
     for (webhook, bundle) in &bundles {
         // Connections go to the replicas in turn.
         for _ in 0..2 {
-            shake(reached.address, bundle, &rustls::version::TLS13)
+            shake(reached.address, bundle, false)
                 .await
                 .with_context(|| {
                     format!("what is served does not verify with the caBundle of {webhook}")
@@ -94,30 +76,13 @@ pub async fn trusted(ichor: &Release<'_>) -> Result<()> {
         }
     }
     let bundle = bundles.values().next().context("a bundle")?;
-    fails(
-        &reached.address,
-        bundle,
-        &rustls::version::TLS12,
-        "ProtocolVersion",
-    )
-    .await?;
+    fails(&reached.address, bundle, true, "ProtocolVersion").await?;
     let stranger = KubernetesCa::generate()?.certificate.into_bytes();
-    fails(
-        &reached.address,
-        &stranger,
-        &rustls::version::TLS13,
-        "UnknownIssuer",
-    )
-    .await
+    fails(&reached.address, &stranger, false, "UnknownIssuer").await
 }
 
-async fn fails(
-    webhook: &SocketAddr,
-    bundle: &[u8],
-    version: &'static SupportedProtocolVersion,
-    why: &str,
-) -> Result<()> {
-    let shown = shake(*webhook, bundle, version).await;
+async fn fails(webhook: &SocketAddr, bundle: &[u8], old: bool, why: &str) -> Result<()> {
+    let shown = shake(*webhook, bundle, old).await;
     let said = shown.err().map(|error| format!("{error:#}"));
     ensure!(
         said.as_ref().is_some_and(|said| said.contains(why)),

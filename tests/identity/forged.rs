@@ -5,27 +5,21 @@
 use crate::{common, node_exists};
 use anyhow::{Result, ensure};
 use ichor_crds::ReclaimPhase;
-use ichor_ground::controller::NAMESPACE;
 use ichor_ground::{ClusterSetup, Controller, GroundCluster, Request, World, eventually};
 use ichor_simulator::{NodeHandle, StartMode};
 use serde_json::{Value, json};
 
 /// Writes a status as an administrator.
 async fn forge(cluster: &GroundCluster, request: &Request, status: &Value) -> Result<bool> {
-    let patch = json!({"status": status}).to_string();
-    let said = cluster
-        .kubectl()
-        .try_run(&[
-            "patch",
+    let change = json!({"status": status});
+    let kubectl = cluster.kubectl();
+    let said = kubectl
+        .merge(
             "machinereclaim",
             &request.name,
-            "-n",
-            NAMESPACE,
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            &patch,
-        ])
+            &change,
+            &["--subresource=status"],
+        )
         .await?;
     ensure!(
         said.ok || said.err.contains("it is the record of the controller"),

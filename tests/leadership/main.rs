@@ -85,7 +85,7 @@ async fn leave_out_unseen(kubectl: &Kubectl, out: bool) -> Result<()> {
         let selectors = (0..webhooks).map(|number| {
             json!({"op": "replace", "path": format!("/webhooks/{number}/objectSelector"), "value": selector})
         });
-        let patch = Value::from_iter(selectors).to_string();
+        let patch = selectors.collect::<Value>().to_string();
         let args = ["patch", kind, "ichor", "--type=json", "-p", &patch];
         kubectl.run(&args).await?;
     }

@@ -95,18 +95,10 @@ async fn faults_33_a_steady_state_writes_nothing_but_the_lease() -> Result<()> {
         ..ClusterSetup::new("unanswered")
     };
     let remote = turn.cluster(&remote).await?;
-    let nowhere = json!({"spec": {"endpoint": "https://127.0.0.1:1"}}).to_string();
-    let patch = [
-        "patch",
-        "taloscluster",
-        "unanswered",
-        "-n",
-        NAMESPACE,
-        "--type=merge",
-        "-p",
-        &nowhere,
-    ];
-    turn.plane.kubectl().run(&patch).await?;
+    let nowhere = json!({"spec": {"endpoint": "https://127.0.0.1:1"}});
+    let kubectl = turn.plane.kubectl();
+    let moved = kubectl.merge("taloscluster", "unanswered", &nowhere, &[]);
+    ensure!(moved.await?.ok, "its endpoint does not change");
 
     let wrong = "11111111-2222-4333-8444-555555555555";
     let locked = cluster.node("orphan-cp-1")?.uuid().to_owned();
@@ -265,22 +257,15 @@ async fn faults_35_an_undecodable_object_stops_nobody_and_gets_an_event() -> Res
     let next = turn.replica().await?;
     next.leads().await?;
     // One whose reset is recorded may be on its way, to any machine: nothing is sent while that is so.
-    let recorded =
-        json!({"status": {"phase": "Draining", "reset": {"bootID": "boot-1"}}}).to_string();
-    let patch = [
-        "patch",
-        "machinereclaim",
-        "bad-request",
-        "-n",
-        NAMESPACE,
+    let recorded = json!({"status": {"phase": "Draining", "reset": {"bootID": "boot-1"}}});
+    let as_controller = [
         "--subresource=status",
-        "--type=merge",
-        "-p",
-        &recorded,
         "--as=system:serviceaccount:ichor-system:ichor-controller",
         "--as-group=system:masters",
     ];
-    kubectl.run(&patch).await?;
+    let said = kubectl.merge("machinereclaim", "bad-request", &recorded, &as_controller);
+    let said = said.await?;
+    ensure!(said.ok, "{said:?}");
     let node = cluster.node("orphan-2")?;
     let request = Request::create(&alice, node.address(), "unreadable").await?;
     request.inspected().await?;

@@ -1,11 +1,11 @@
 //! FAULTS 3 (cert-controller#342, #305; gatekeeper#462) on a moved clock: the processes run with a wall clock that the
 //! test moves under them (`clock.c`), and have no setting for it.
 
-use crate::client::{Trusts, shake};
 use crate::fleet::{Fleet, Replica, first, is_signed_by};
 use anyhow::{Result, ensure};
 use ichor_certs::keys;
 use ichor_ground::eventually;
+use ichor_ground::handshake::{Trusts, shake};
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -1,10 +1,10 @@
 //! The end of a replica: not ready first, serving until API servers know, then every connection is told to go and what
 //! was begun is answered.
 
-use crate::client::{Trusts, shake};
 use crate::fleet::{Fleet, Replica};
 use crate::load::{Load, Rates, request};
 use anyhow::{Result, ensure};
+use ichor_ground::handshake::{Trusts, shake};
 use ichor_ground::{ClusterSetup, GroundCluster, eventually};
 use std::process::Command;
 use std::sync::atomic::Ordering;

@@ -1,13 +1,13 @@
 //! Certificates from mounted files (`--tls-cert-file`, `--tls-key-file`, `--client-ca-file`), which change as a kubelet
 //! changes them: a new folder, then one symbolic link that is swapped.
 
-use crate::client::{Trusts, shake};
-use crate::fleet::{Fleet, NAME, first};
+use crate::fleet::{Fleet, first};
 use crate::load::request;
 use anyhow::{Result, ensure};
 use ichor_certs::serving::{Injected, Lifetimes, ServingSecret, Step, Wanted, carry_out};
 use ichor_crds::MachineReclaim;
 use ichor_ground::controller::NAMESPACE;
+use ichor_ground::handshake::{NAME, Trusts, shake};
 use ichor_ground::pki::KubernetesCa;
 use ichor_ground::{ClusterSetup, GroundCluster, eventually};
 use kube::Api;

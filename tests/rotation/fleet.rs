@@ -14,20 +14,8 @@ use kube::Api;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Name by which API servers call the webhook.
-pub const NAME: &str = "ichor-webhook.ichor-system.svc";
 /// Name of the Secret of the serving certificate.
 pub const SECRET: &str = "ichor-webhook-tls";
-
-/// A rotation every few seconds, with CAs that go on for long after it, as the default has them: a busy computer makes
-/// it late and breaks nothing.
-pub const QUICK: [(&str, &str); 5] = [
-    ("--serving-ca-lifetime", "90s"),
-    ("--serving-ca-renew-before", "84s"),
-    ("--serving-cert-lifetime", "60s"),
-    ("--serving-cert-renew-before", "30s"),
-    ("--serving-propagation", "2500ms"),
-];
 
 pub struct Fleet {
     pub plane: ControlPlane,

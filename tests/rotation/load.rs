@@ -1,13 +1,14 @@
 //! Steady load while certificates rotate: reviews straight to the webhooks of all replicas, over new and old
 //! connections, and dry runs through the API server, which keeps its connections. Every failure is kept.
 
-use crate::client::{Connection, Trusts};
+use crate::client::Connection;
 use crate::fleet::{Fleet, bundle};
 use anyhow::{Context, Result, ensure};
 use hyper::body::Bytes;
 use ichor_crds::MachineReclaim;
 use ichor_ground::controller::NAMESPACE;
 use ichor_ground::eventually;
+use ichor_ground::handshake::Trusts;
 use ichor_webhook::MUTATE_MACHINERECLAIMS;
 use kube::Api;
 use kube::api::PostParams;

@@ -1,9 +1,10 @@
 //! FAULTS 2 (brupop#280, cert-manager#1340, gatekeeper#1045): certificates rotate under load and nobody notices.
 
-use crate::fleet::{Fleet, QUICK, Replica, first, is_signed_by};
+use crate::fleet::{Fleet, Replica, first, is_signed_by};
 use crate::load::{Load, Rates, request};
 use anyhow::{Context, Result, ensure};
 use ichor_certs::keys;
+use ichor_ground::controller::QUICK;
 use ichor_ground::wait::within;
 use ichor_ground::{ClusterSetup, GroundCluster, eventually};
 use std::net::SocketAddr;

@@ -1,12 +1,12 @@
 //! FAULTS 1 (tuppr#93, #95): whatever becomes of the Secret and the webhook configurations, the process stays up, is not
 //! ready while what it serves does not verify, and is ready again by itself.
 
-use crate::client::{Trusts, shake};
 use crate::fleet::{Fleet, Replica, SECRET, first};
 use anyhow::{Result, ensure};
 use ichor_certs::keys;
 use ichor_certs::serving::{Injected, Lifetimes, Step, Wanted, carry_out};
 use ichor_ground::eventually;
+use ichor_ground::handshake::{Trusts, shake};
 use jiff::SignedDuration;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -43,7 +43,7 @@ fn secret(data: BTreeMap<String, ByteString>) -> Secret {
 /// What an installation left behind whose CA expired a month ago.
 fn expired() -> Result<BTreeMap<String, ByteString>> {
     let wanted = Wanted {
-        names: vec![crate::fleet::NAME.to_owned()],
+        names: vec![ichor_ground::handshake::NAME.to_owned()],
         lifetimes: Lifetimes::default(),
     };
     let made = ichor::runtime::clock::now() - SignedDuration::from_hours(24 * 395);

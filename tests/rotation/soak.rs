@@ -1,8 +1,9 @@
 //! `make soak`: steady load while certificates rotate every few seconds; memory and file descriptors stay where they are.
 
-use crate::fleet::{Fleet, QUICK, Replica};
+use crate::fleet::{Fleet, Replica};
 use crate::load::{Load, Rates, request};
 use anyhow::{Context, Result, ensure};
+use ichor_ground::controller::QUICK;
 use ichor_ground::{ClusterSetup, GroundCluster};
 use std::time::{Duration, Instant};
 

@@ -5,6 +5,7 @@ use crate::common::is_object_name;
 use crate::observe::{Place, of_selectors, one};
 use crate::ports::{LookupError, Selector};
 use crate::seen::Seen;
+use crate::talosmachines::link_addresses;
 use ichor_crds::{AccessMode, NodeAddress, SystemUuid, TalosCluster, TalosMachine};
 
 /// Machines that the text of a refusal may name.
@@ -78,11 +79,8 @@ fn resolve(name: &str, mut machines: Vec<Seen<TalosMachine>>) -> Vec<Seen<TalosM
 
 /// Whether the machine is dialled at the address, or its link has it. Not where it was before it moved (record 0086).
 fn is_at(machine: &TalosMachine, address: NodeAddress) -> bool {
-    let link = machine.spec.network.iter();
-    let link = link.flat_map(|network| &network.addresses);
-    let link = link.filter_map(|text| text.split('/').next());
-    let mut all = machine.dial_endpoint().into_iter().chain(link);
-    all.any(|text| text.parse() == Ok(address))
+    let dialled = machine.dial_endpoint().map(str::parse) == Some(Ok(address));
+    dialled || link_addresses(&machine.spec).any(|its| its == address)
 }
 
 /// By its own name, its hostname, its Node's name, and by every address it has: of addresses in a list no selector knows.

@@ -90,12 +90,7 @@ async fn guarded<R: Judged, const MUTATES: bool>(
         }
     };
     let response = answered.unwrap_or_else(|unjudged| {
-        metrics.decided(&DecisionLabels {
-            resource: R::RESOURCE,
-            operation: "UNKNOWN",
-            decision: "error",
-            reason: unjudged.reason,
-        });
+        metrics.decided(&unread::<R>("error", unjudged.reason));
         unjudged.into_response()
     });
     drop(in_flight);
@@ -119,12 +114,8 @@ async fn answer<R: Judged, const MUTATES: bool>(
         Ok(request) => request,
         Err(ReviewError::BadRequest { uid, reason }) => {
             let message = format!("the request cannot be read: {reason}");
-            state.0.metrics.decided(&DecisionLabels {
-                resource: R::RESOURCE,
-                operation: "UNKNOWN",
-                decision: "denied",
-                reason: "BadRequest",
-            });
+            let metrics = &state.0.metrics;
+            metrics.decided(&unread::<R>("denied", "BadRequest"));
             return Ok(Answer::bad_request(uid, message).into_response());
         }
         Err(error) => {
@@ -145,6 +136,16 @@ async fn answer<R: Judged, const MUTATES: bool>(
         reason: outcome.reason,
     });
     Ok(outcome.answer.into_response())
+}
+
+/// How a request is counted of which not even the operation is known.
+fn unread<R: Judged>(decision: &'static str, reason: &'static str) -> DecisionLabels {
+    DecisionLabels {
+        resource: R::RESOURCE,
+        operation: "UNKNOWN",
+        decision,
+        reason,
+    }
 }
 
 /// The answer to a request, and how it is counted.

@@ -26,7 +26,7 @@ pub(crate) struct Stored<'a> {
 #[serde(rename_all = "camelCase")]
 struct Metadata<'a> {
     #[serde(default)]
-    name: String,
+    name: Box<str>,
     #[serde(default)]
     annotations: Option<BTreeMap<String, String>>,
     #[serde(borrow, default)]

@@ -1,6 +1,7 @@
 //! Versions, and which of Talos and Kubernetes go together.
 
 use crate::seen::Seen;
+use crate::talosmachines::runs_its_configuration;
 use ichor_crds::{TalosMachine, TalosMachineStatus};
 use std::fmt;
 
@@ -131,10 +132,8 @@ impl Running {
 /// Whether a machine that was let in runs what it was configured with, as far as that is known.
 pub(crate) fn runs_as_configured(machine: &Seen<TalosMachine>) -> bool {
     let status = machine.status.as_ref();
-    let configured = status.is_some_and(|status| {
-        status.applied_hash.is_some() && status.stage.as_deref() != Some("maintenance")
-    });
-    machine.is_approved() && (configured || !machine.is_whole())
+    let runs = status.is_some_and(runs_its_configuration);
+    machine.is_approved() && (runs || !machine.is_whole())
 }
 
 impl fmt::Display for Minor {

@@ -84,20 +84,7 @@ pub async fn ask(admin: &Kubectl, kind: &str, what: &Ask, flags: &[&str]) -> Res
                 )
                 .await
         }
-        Ask::Patch(name, change) => {
-            let text = change.to_string();
-            let args = [
-                "patch",
-                kind,
-                name,
-                "-n",
-                NAMESPACE,
-                "--type=merge",
-                "-p",
-                &text,
-            ];
-            admin.try_run(&[&args, &dry[..]].concat()).await
-        }
+        Ask::Patch(name, change) => admin.merge(kind, name, change, &dry).await,
         Ask::Delete(name) => {
             let args = ["delete", kind, name, "-n", NAMESPACE];
             admin.try_run(&[&args, &dry[..]].concat()).await

@@ -210,19 +210,9 @@ fn talos_cluster(name: &str) -> Result<String> {
 
 /// Writes a status, as the controller would.
 async fn status(admin: &Kubectl, kind: &str, name: &str, status: Value) -> Result<()> {
-    let text = json!({"status": status}).to_string();
-    let args = [
-        "patch",
-        kind,
-        name,
-        "-n",
-        NAMESPACE,
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        &text,
-    ];
-    let said = admin.try_run(&[&args, RECORDER].concat()).await?;
+    let who = [RECORDER, &["--subresource=status"]].concat();
+    let status = json!({"status": status});
+    let said = admin.merge(kind, name, &status, &who).await?;
     ensure!(said.ok, "{}", said.err);
     Ok(())
 }

@@ -14,18 +14,14 @@ macro_rules! stands {
 }
 
 pub fn cases() -> Vec<Case> {
+    let mut cases = request();
+    cases.extend(consent());
+    cases
+}
+
+fn request() -> Vec<Case> {
     let stored = |case: Case| case.of_stored(json!({}), Value::Null);
     let force = || json!({"force": true, "confirmClusterName": "prod"});
-    let uuid = "4c4c4544-0042-3510-8052-b4c04f463133";
-    let confirmed = |spec: Value, case: Case| {
-        let inspection = json!({"identity": {"uuid": uuid}, "clusterNameNeeded": "prod"});
-        case.of_stored(
-            spec,
-            json!({"phase": "AwaitingConfirmation", "inspection": inspection}),
-        )
-    };
-    // A wrong UUID consents to nothing; letters count in either case.
-    let typed = || json!({"confirmUUID": uuid.to_uppercase()});
     vec![
         rule(
             "old-worker-9",
@@ -75,6 +71,21 @@ pub fn cases() -> Vec<Case> {
             json!({"credentialSecretRef": {"name": "other"}}),
             force(),
         )),
+    ]
+}
+
+/// What consent fixes. A wrong UUID consents to nothing; letters count in either case.
+fn consent() -> Vec<Case> {
+    let uuid = "4c4c4544-0042-3510-8052-b4c04f463133";
+    let confirmed = |spec: Value, case: Case| {
+        let inspection = json!({"identity": {"uuid": uuid}, "clusterNameNeeded": "prod"});
+        case.of_stored(
+            spec,
+            json!({"phase": "AwaitingConfirmation", "inspection": inspection}),
+        )
+    };
+    let typed = || json!({"confirmUUID": uuid.to_uppercase()});
+    vec![
         confirmed(
             typed(),
             rule(

@@ -4,6 +4,7 @@ use crate::{Kubectl, paths, pki::KubernetesCa};
 use anyhow::{Context, Result};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde::Deserialize;
+use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -120,6 +121,15 @@ impl ControlPlane {
         &self.ready.audit_log
     }
 
+    /// The events of the audit log so far; the last line may be half written.
+    pub fn audit_events(&self) -> Result<Vec<Value>> {
+        let log = std::fs::read_to_string(self.audit_log()).context("the audit log")?;
+        let events = log.lines();
+        Ok(events
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect())
+    }
+
     /// A folder for the files of whoever uses this control plane; goes with it.
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -210,6 +220,12 @@ fn audit_folder() -> Result<Option<PathBuf>> {
     let folder = PathBuf::from(folder);
     std::fs::create_dir_all(&folder)?;
     Ok(Some(folder))
+}
+
+/// Who asked, by an event of the audit log: the impersonated where somebody acted for another.
+pub fn asked_by(event: &Value) -> Option<&str> {
+    let acted = event["impersonatedUser"]["username"].as_str();
+    acted.or(event["user"]["username"].as_str())
 }
 
 /// Gives the log a second name in `audit`, which stays when the control plane's folder goes. The folder lies in

@@ -70,6 +70,16 @@ impl ControllerOptions {
     }
 }
 
+/// Flags of a rotation every few seconds, with CAs that go on for long after it, as the default has them: a busy computer makes
+/// it late and breaks nothing.
+pub const QUICK: [(&str, &str); 5] = [
+    ("--serving-ca-lifetime", "90s"),
+    ("--serving-ca-renew-before", "84s"),
+    ("--serving-cert-lifetime", "60s"),
+    ("--serving-cert-renew-before", "30s"),
+    ("--serving-propagation", "2500ms"),
+];
+
 /// A running controller; dropped, it is killed.
 #[derive(Debug)]
 pub struct Controller {
@@ -268,17 +278,7 @@ pub async fn install(kubectl: &Kubectl, webhook_port: u16) -> Result<()> {
         kubectl.apply(&rendered).await.map(Some)
     })
     .await?;
-    kubectl
-        .run(&[
-            "wait",
-            "--for=condition=Established",
-            "--timeout=60s",
-            "crd",
-            "-l",
-            "app.kubernetes.io/name=ichor",
-        ])
-        .await
-        .map(drop)
+    kubectl.established().await
 }
 
 async fn service_account_kubeconfig(

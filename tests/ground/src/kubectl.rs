@@ -1,7 +1,8 @@
 //! The real kubectl, as one person.
 
+use crate::controller::NAMESPACE;
 use anyhow::{Context, Result, bail};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::io::AsyncWriteExt;
@@ -71,6 +72,42 @@ impl Kubectl {
             bail!("kubectl apply failed: {}", said.err);
         }
         Ok(said.out)
+    }
+
+    /// Merges `change` (RFC 7386) into an object of Ichor's namespace, whatever comes of it.
+    pub async fn merge(
+        &self,
+        kind: &str,
+        name: &str,
+        change: &Value,
+        flags: &[&str],
+    ) -> Result<Said> {
+        let change = change.to_string();
+        let args = [
+            "patch",
+            kind,
+            name,
+            "-n",
+            NAMESPACE,
+            "--type=merge",
+            "-p",
+            &change,
+        ];
+        self.try_run(&[&args, flags].concat()).await
+    }
+
+    /// Waits until Ichor's CRDs are served.
+    pub async fn established(&self) -> Result<()> {
+        self.run(&[
+            "wait",
+            "--for=condition=Established",
+            "--timeout=60s",
+            "crd",
+            "-l",
+            "app.kubernetes.io/name=ichor",
+        ])
+        .await
+        .map(drop)
     }
 
     /// Makes a Node that no kubelet keeps.

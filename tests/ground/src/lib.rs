@@ -9,6 +9,7 @@ pub mod balancer;
 pub mod cluster;
 pub mod control_plane;
 pub mod controller;
+pub mod handshake;
 pub mod kubectl;
 pub mod oracle;
 pub mod paths;

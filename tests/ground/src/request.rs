@@ -129,18 +129,9 @@ impl Request {
 
     /// Merges `spec` into the spec, whatever comes of it.
     pub async fn patch(&self, spec: Value) -> Result<Said> {
-        let patch = json!({"spec": spec}).to_string();
+        let change = json!({"spec": spec});
         self.kubectl
-            .try_run(&[
-                "patch",
-                "machinereclaim",
-                &self.name,
-                "-n",
-                NAMESPACE,
-                "--type=merge",
-                "-p",
-                &patch,
-            ])
+            .merge("machinereclaim", &self.name, &change, &[])
             .await
     }
 

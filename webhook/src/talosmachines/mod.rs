@@ -13,7 +13,7 @@ use crate::findings::{Questions, Verb};
 use crate::handler::Paths;
 use crate::request::{Change, Facts, Judged, Rule, Snapshot, Warning};
 use ichor_crds::{
-    ABANDON, Approval, SystemUuid, TalosMachine, TalosMachineSpec, TalosMachineStatus,
+    ABANDON, Approval, NodeAddress, SystemUuid, TalosMachine, TalosMachineSpec, TalosMachineStatus,
 };
 use serde_json::Value;
 
@@ -180,8 +180,7 @@ fn changes_what_was_approved(facts: &Facts<TalosMachine>) -> bool {
     };
     let same =
         spec.role == old.role && spec.endpoint == old.endpoint && spec.install == old.install;
-    let waits = !is_configured(status) || status.stage.as_deref() == Some(MAINTENANCE);
-    is_approved(old) && waits && !same
+    is_approved(old) && !runs_its_configuration(status) && !same
 }
 
 fn is_approved(spec: &TalosMachineSpec) -> bool {
@@ -193,22 +192,26 @@ fn is_configured(status: &TalosMachineStatus) -> bool {
     status.applied_hash.is_some()
 }
 
+/// Whether it runs what was applied: not before, and not in maintenance mode again after a reset.
+pub(crate) fn runs_its_configuration(status: &TalosMachineStatus) -> bool {
+    is_configured(status) && status.stage.as_deref() != Some(MAINTENANCE)
+}
+
 /// What a person calls the machine: its hostname, where it has one.
 fn called<'a>(spec: &'a TalosMachineSpec, name: &'a str) -> &'a str {
     spec.hostname.as_deref().unwrap_or(name)
 }
 
-/// Every address of the machine: where it is dialled and what its link gets, without prefix lengths.
-fn addresses(spec: &TalosMachineSpec) -> Vec<ichor_crds::NodeAddress> {
+/// What the link gets, without prefix lengths.
+pub(crate) fn link_addresses(spec: &TalosMachineSpec) -> impl Iterator<Item = NodeAddress> {
     let link = spec.network.iter().flat_map(|network| &network.addresses);
-    let link = link.filter_map(|address| address.split('/').next());
-    let mut all: Vec<_> = spec
-        .endpoint
-        .as_deref()
-        .into_iter()
-        .chain(link)
-        .filter_map(|text| text.parse().ok())
-        .collect();
+    link.filter_map(|address| address.split('/').next()?.parse().ok())
+}
+
+/// Every address of the machine: where it is dialled and what its link gets.
+fn addresses(spec: &TalosMachineSpec) -> Vec<NodeAddress> {
+    let endpoint = spec.endpoint.as_deref().and_then(|text| text.parse().ok());
+    let mut all: Vec<_> = endpoint.into_iter().chain(link_addresses(spec)).collect();
     all.sort_unstable();
     all.dedup();
     all

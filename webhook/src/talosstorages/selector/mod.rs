@@ -1,6 +1,7 @@
 //! The expression by which a volume selects disks: CEL as Talos reads it (its library's environment for disks, 1.13). It is
 //! judged here, so that a mistake is told to who made it and not by a machine later; `oracle.rs` compares the verdicts
-//! with Talos's own. What Talos takes is never refused. Talos refuses a little more, which is left to it:
+//! with Talos's own. The crate `cel` would read the syntax, but knows no types, keeps no places and cannot bound its depth
+//! by a public setting. What Talos takes is never refused. Talos refuses a little more, which is left to it:
 //!
 //! - names below the packages `google` and `talos`, and types that depend on `dyn`, on a list of several types or
 //!   on one that is very long, are not followed,
