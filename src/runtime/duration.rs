@@ -30,7 +30,7 @@ mod tests {
             ("15s", Some(Duration::from_secs(15))),
             ("1m30s", Some(Duration::from_secs(90))),
             ("250ms", Some(Duration::from_millis(250))),
-            ("90d", Some(Duration::from_secs(90 * 24 * 3600))),
+            ("90d", Some(Duration::from_hours(2160))),
             ("-5s", None),
             ("11y", None),
             ("200000d", None),

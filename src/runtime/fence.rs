@@ -68,11 +68,11 @@ mod tests {
         let fence = Fence::new();
         assert_eq!(fence.deadline(), Err(LeaseLost));
         let now = clock::monotonic();
-        fence.extend(now, Duration::from_secs(60));
-        assert_eq!(fence.clone().deadline(), Ok(now + Duration::from_secs(60)));
+        fence.extend(now, Duration::from_mins(1));
+        assert_eq!(fence.clone().deadline(), Ok(now + Duration::from_mins(1)));
         fence.extend(now, Duration::ZERO);
         assert_eq!(fence.deadline(), Err(LeaseLost));
-        fence.extend(now, Duration::from_secs(60));
+        fence.extend(now, Duration::from_mins(1));
         fence.close();
         assert_eq!(fence.deadline(), Err(LeaseLost));
     }

@@ -188,7 +188,7 @@ mod tests {
         let now = clock::monotonic();
         let mine = lease(Some("a"), "1");
         let observed = observe(None, &mine, now);
-        let later = now + Duration::from_secs(3600);
+        let later = now + Duration::from_hours(1);
         assert_eq!(
             evaluate(Some(&mine), "a", Some(&observed), later),
             Decision::Renew

@@ -188,11 +188,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_key_waits_once_and_the_earliest_time_counts() {
         let queue = Queue::default();
-        queue.add_after("a", Duration::from_secs(3600));
+        queue.add_after("a", Duration::from_hours(1));
         queue.add("a");
         queue.add("b");
         assert_eq!((queue.len(), queue.due(), queue.added()), (2, 2, 2));
-        queue.add_after("c", Duration::from_secs(3600));
+        queue.add_after("c", Duration::from_hours(1));
         assert_eq!((queue.len(), queue.due(), queue.added()), (3, 2, 3));
         queue.forget(&"c");
         let mut taken = [queue.take().await.0, queue.take().await.0];
@@ -214,7 +214,7 @@ mod tests {
         });
         tokio::task::yield_now().await;
         assert!(!other.is_finished());
-        queue.done("a", Some(Duration::from_secs(3600)));
+        queue.done("a", Some(Duration::from_hours(1)));
         let taken = tokio::time::timeout(Duration::from_secs(5), other).await;
         assert_eq!(taken.expect("in time").expect("no panic"), "a");
     }

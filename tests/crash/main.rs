@@ -64,7 +64,7 @@ async fn killed_or_stopped_anywhere_a_reclaim_ends_legally_with_at_most_one_rese
         let mut tries = 0;
         let reached = loop {
             let reached;
-            let played = run(&replicas, &alice, leader, point).await;
+            let played = Box::pin(run(&replicas, &alice, leader, point)).await;
             let phase;
             (leader, reached, phase) = played.with_context(|| format!("{point}"))?;
             tries += 1;
@@ -108,7 +108,7 @@ async fn run(
         leader = replicas.replica().await?;
     }
     let stage = Stage::set(replicas, alice, point.scenario, &leader).await?;
-    let played = sabotage::play(replicas, &stage, leader, point).await?;
+    let played = Box::pin(sabotage::play(replicas, &stage, leader, point)).await?;
     stage.is_legal(&played.status)?;
     let mut leader = played.leader;
     if played.status.phase != ReclaimPhase::Done {

@@ -52,15 +52,17 @@ pub async fn play(
     let struck = async {
         let (mut leader, met) = strike(replicas, &ambush, leader, standby, &over).await?;
         // A busy computer may keep a replica from its lease, which ends it; the Deployment would start it again.
-        while met != Met::Never {
+        if met == Met::Never {
+            return anyhow::Ok((leader, met));
+        }
+        loop {
             let ended = tokio::select! {
                 ended = leader.controller.ended_at_last() => ended,
-                () = over.notified() => break,
+                () = over.notified() => return Ok((leader, met)),
             };
             ended?;
             leader = replicas.replica().await?;
         }
-        anyhow::Ok((leader, met))
     };
     let (struck, told) = tokio::join!(struck, told);
     let (leader, met) = struck?;
