@@ -135,8 +135,10 @@ mod tests {
 
     #[test]
     fn only_a_bundle_that_differs_is_written() {
-        let mut configs = [WebhookClientConfig::default(),
-            WebhookClientConfig::default()];
+        let mut configs = [
+            WebhookClientConfig::default(),
+            WebhookClientConfig::default(),
+        ];
         assert!(set(configs.iter_mut(), b"one"));
         assert!(!set(configs.iter_mut(), b"one"));
         configs[1].ca_bundle = None;
